@@ -75,7 +75,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	coding := exposition.NegotiateCoding(req.Header)
 
 	// No lock is held when the client gets its first byte: how fast it reads is nobody else's matter.
-	r, err := h.render(req, format, wayOf(format, coding))
+	r, err := h.render(req, format, wayOf(format))
 	if err != nil {
 		result := self.ScrapeFailed
 		if req.Context().Err() != nil {
@@ -102,28 +102,23 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// rendered is an answer's body.
+// rendered is an answer.
 type rendered struct {
-	segments [][]byte         // in memory that is lent until release
-	packed   bool             // they are compressed
-	body     *exposition.Body // that most of them are of
+	response *exposition.Response // in memory that is lent until release
+	body     *exposition.Body     // that most of it is of
 	ended    []ending
 	release  func()
 }
 
-// wayOf says how the page is written for an answer. With zstd, which few ask for, it is compressed for each by itself.
-func wayOf(format expfmt.Format, coding string) way {
-	w := asProtobuf
+// wayOf says how the page is written for an answer.
+func wayOf(format expfmt.Format) way {
 	switch format.FormatType() {
 	case expfmt.TypeTextPlain:
-		w = asText
+		return asText
 	case expfmt.TypeOpenMetrics:
-		w = asOpenMetrics
+		return asOpenMetrics
 	}
-	if coding == exposition.CodingGzip {
-		w += asGzippedText - asText
-	}
-	return w
+	return asProtobuf
 }
 
 // render returns the page in this format. The page's own text is shared with others; what comes to it is this answer's.
@@ -138,7 +133,7 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 	if err != nil {
 		return nil, err
 	}
-	own := exposition.NewExtraBody()
+	own := exposition.NewExtra()
 	release := func() {
 		l.release()
 		own.Release()
@@ -187,40 +182,22 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		end = "# EOF\n"
 	}
-	r = &rendered{ended: l.ended, body: l.bodies[w], release: release}
-	if styles[w].Gzip {
-		r.segments, r.packed = r.body.Gzipped(own, end), true
-	} else {
-		r.segments = append(exposition.Interleave(r.body, own), []byte(end))
-	}
-	return r, nil
+	body := l.bodies[w]
+	return &rendered{response: body.Response(own, end), body: body, ended: l.ended, release: release}, nil
 }
 
-// send writes the body to the client.
+// send writes the answer to the client.
 func (r *rendered) send(w http.ResponseWriter, req *http.Request, coding string) error {
 	if coding != "" {
 		w.Header().Set("Content-Encoding", coding)
 	}
-	if coding != "" && !r.packed {
-		if req.Method == http.MethodHead {
-			return nil
-		}
-		return exposition.CompressZstd(w, r.segments)
+	if length := r.response.Length(coding); length >= 0 {
+		w.Header().Set("Content-Length", strconv.Itoa(length))
 	}
-	length := 0
-	for _, s := range r.segments {
-		length += len(s)
-	}
-	w.Header().Set("Content-Length", strconv.Itoa(length))
 	if req.Method == http.MethodHead {
 		return nil
 	}
-	for _, s := range r.segments {
-		if _, err := w.Write(s); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.response.WriteTo(w, coding)
 }
 
 // timeoutOf is how long the scraper waits for the page; said is false where it says nothing sensible.

@@ -19,9 +19,6 @@ const (
 	asText
 	asOpenMetrics
 	asProtobuf
-	asGzippedText
-	asGzippedOpenMetrics
-	asGzippedProtobuf
 	asValues      // not at all: the reader looks at its series
 	asPoints      // metric data of OpenTelemetry
 	asExponential // the same with exponential histograms
@@ -30,12 +27,9 @@ const (
 
 // styles are those of the ways in which the page is written.
 var styles = map[way]exposition.Style{
-	asText:               {Format: exposition.Text},
-	asOpenMetrics:        {Format: exposition.OpenMetrics},
-	asProtobuf:           {Format: exposition.Protobuf},
-	asGzippedText:        {Format: exposition.Text, Gzip: true, Gap: board.Prefix},
-	asGzippedOpenMetrics: {Format: exposition.OpenMetrics, Gzip: true, Gap: board.Prefix},
-	asGzippedProtobuf:    {Format: exposition.Protobuf, Gzip: true, Gap: board.Prefix},
+	asText:        {Format: exposition.Text, Gap: board.Prefix},
+	asOpenMetrics: {Format: exposition.OpenMetrics, Gap: board.Prefix},
+	asProtobuf:    {Format: exposition.Protobuf, Gap: board.Prefix},
 }
 
 // readers is how many there are that want each.
@@ -43,9 +37,9 @@ type readers [ways]int
 
 // created says whether any of them wants to know when values began to count; lines says whether text has that.
 func (r *readers) created(lines bool) bool {
-	wanted := r[asMessages] + r[asProtobuf] + r[asGzippedProtobuf] + r[asPoints] + r[asExponential]
+	wanted := r[asMessages] + r[asProtobuf] + r[asPoints] + r[asExponential]
 	if lines {
-		wanted += r[asOpenMetrics] + r[asGzippedOpenMetrics]
+		wanted += r[asOpenMetrics]
 	}
 	return wanted > 0
 }

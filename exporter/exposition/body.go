@@ -6,16 +6,44 @@ import (
 	"sync/atomic"
 )
 
-// Body is rendered families, in parts of one each, sorted by name.
+// Body is the page's families as they are written, sorted by name, and compressed meanwhile.
 type Body struct {
-	text    []byte // all of it, unless it is compressed
-	parts   []part
-	packed  bool // what has been written is in pack
+	text    []byte   // what has not been compressed yet
+	names   []string // of the families
 	pack    pack
 	length  int // of what has been compressed
-	begun   int // how many parts are in ended segments
+	begun   int // how many families are in ended segments
 	readers atomic.Int32
-	pool    *sync.Pool // that it came from
+}
+
+var bodies = sync.Pool{New: func() any { return new(Body) }}
+
+// newBody returns an empty body that so many readers will release.
+func newBody(readers int) *Body {
+	b := bodies.Get().(*Body)
+	b.readers.Store(int32(readers))
+	return b
+}
+
+// Release gives up one reader's part in the body, whose memory is used again when all have.
+func (b *Body) Release() {
+	if b.readers.Add(-1) == 0 {
+		b.text, b.names, b.length, b.begun = b.text[:0], b.names[:0], 0, 0
+		b.pack = pack{out: b.pack.out[:0], segments: b.pack.segments[:0]}
+		bodies.Put(b)
+	}
+}
+
+// Length is how many bytes have been written, before they are compressed.
+func (b *Body) Length() int { return b.length + len(b.text) }
+
+// Memory is how many bytes the body takes.
+func (b *Body) Memory() int { return cap(b.text) + cap(b.pack.out) }
+
+// Extra is what comes to a page for one client: rendered families, sorted by name, as they are.
+type Extra struct {
+	text  []byte
+	parts []part
 }
 
 // part is a family; it begins where the one before it ends.
@@ -24,79 +52,24 @@ type part struct {
 	end  int
 }
 
-// Pages are large and what comes to them is not: neither is to get the other's memory.
-var pageBodies, extraBodies = newBodies(), newBodies()
+var extras = sync.Pool{New: func() any { return new(Extra) }}
 
-func newBodies() *sync.Pool { return &sync.Pool{New: func() any { return new(Body) }} }
+// NewExtra returns an empty one. Its memory is used again once it is released.
+func NewExtra() *Extra { return extras.Get().(*Extra) }
 
-// NewExtraBody returns an empty body for what comes to a page, for one reader who releases it.
-func NewExtraBody() *Body { return newBody(extraBodies, 1) }
-
-// newBody returns an empty body that so many readers will release.
-func newBody(pool *sync.Pool, readers int) *Body {
-	b := pool.Get().(*Body)
-	b.pool = pool
-	b.readers.Store(int32(readers))
-	return b
+// Release gives its memory back.
+func (e *Extra) Release() {
+	e.text, e.parts = e.text[:0], e.parts[:0]
+	extras.Put(e)
 }
 
-// Release gives up one reader's part in the body, whose memory is used again when all have.
-func (b *Body) Release() {
-	if b.readers.Add(-1) == 0 {
-		b.text, b.parts, b.length, b.begun = b.text[:0], b.parts[:0], 0, 0
-		b.packed, b.pack = false, pack{out: b.pack.out[:0], segments: b.pack.segments[:0]}
-		b.pool.Put(b)
-	}
-}
-
-// Write appends to the body. It never fails.
-func (b *Body) Write(p []byte) (int, error) {
-	b.text = append(b.text, p...)
+// Write appends to it. It never fails.
+func (e *Extra) Write(p []byte) (int, error) {
+	e.text = append(e.text, p...)
 	return len(p), nil
 }
 
 // EndPart says that what has been written since the last part is a family.
-func (b *Body) EndPart(name string) { b.parts = append(b.parts, part{name, len(b.text)}) }
+func (e *Extra) EndPart(name string) { e.parts = append(e.parts, part{name, len(e.text)}) }
 
-// Text is what has been written, unless it is compressed. It is good until the body is released.
-func (b *Body) Text() []byte { return b.text }
-
-// Length is how many bytes have been written, before they are compressed.
-func (b *Body) Length() int { return b.length + len(b.text) }
-
-// Memory is how many bytes the body takes.
-func (b *Body) Memory() int { return cap(b.text) + cap(b.pack.out) }
-
-var _ io.Writer = (*Body)(nil)
-
-// Interleave returns the text of both bodies, sorted by name. Where a name stands in both, a's stays.
-func Interleave(a, b *Body) (segments [][]byte) {
-	var at, bt int // what has been taken
-	before := 0    // where a's family begins
-	bs := b.parts
-	for _, p := range a.parts {
-		end := bt
-		for len(bs) > 0 && bs[0].name < p.name {
-			end, bs = bs[0].end, bs[1:]
-		}
-		if end > bt {
-			segments, at = cut(segments, a, at, before)
-			segments, bt = cut(segments, b, bt, end)
-		}
-		if len(bs) > 0 && bs[0].name == p.name {
-			bt, bs = bs[0].end, bs[1:]
-		}
-		before = p.end
-	}
-	segments, _ = cut(segments, a, at, len(a.text))
-	segments, _ = cut(segments, b, bt, len(b.text))
-	return segments
-}
-
-// cut appends what lies between from and to, and returns to.
-func cut(segments [][]byte, b *Body, from, to int) ([][]byte, int) {
-	if to > from {
-		segments = append(segments, b.text[from:to])
-	}
-	return segments, to
-}
+var _ io.Writer = (*Extra)(nil)

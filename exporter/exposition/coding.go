@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -8,14 +9,64 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
-// The content codings that are offered, by their names in HTTP. Few ask for zstd.
+// The content codings that are offered, by their names in HTTP; "" is none.
 const (
-	CodingGzip = "gzip" // pack.go
+	codingGzip = "gzip" // which it has already
 	codingZstd = "zstd"
 )
+
+// Length is how many bytes WriteTo writes in this coding; -1: that is not known before.
+func (r *Response) Length(coding string) int {
+	switch coding {
+	case "":
+		return int(r.length)
+	case codingGzip:
+		length := 0
+		for _, s := range r.segments {
+			length += len(s)
+		}
+		return length
+	}
+	return -1
+}
+
+// WriteTo writes the page in this coding.
+func (r *Response) WriteTo(w io.Writer, coding string) error {
+	switch coding {
+	case "":
+		return r.unpack(w)
+	case codingZstd:
+		return r.recode(w)
+	}
+	for _, s := range r.segments {
+		if _, err := w.Write(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unpackers are used again: a new one has its window to allocate.
+var unpackers = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
+// unpack writes what it says. Little of it is in memory at a time.
+func (r *Response) unpack(w io.Writer) error {
+	readers := make([]io.Reader, len(r.segments))
+	for i, s := range r.segments {
+		readers[i] = bytes.NewReader(s)
+	}
+	z := unpackers.Get().(*gzip.Reader)
+	defer unpackers.Put(z)
+	if err := z.Reset(io.MultiReader(readers...)); err != nil {
+		return err
+	}
+	_, err := z.WriteTo(w)
+	return err
+}
 
 // zstdWindow is how far back a zstd encoder looks for what it has seen: some thousand lines, which are enough as
 // lines are like their neighbours. Encoder and reader each need a few times that memory; the default takes 8 MiB.
@@ -31,21 +82,16 @@ var encoders = sync.Pool{New: func() any {
 	return z
 }}
 
-// CompressZstd writes the segments to w as zstd.
-func CompressZstd(w io.Writer, segments [][]byte) (err error) {
+// recode writes what it says as zstd.
+func (r *Response) recode(w io.Writer) error {
 	z := encoders.Get().(*zstd.Encoder)
 	defer encoders.Put(z)
 	defer z.Reset(nil) // not to hold on to w
 	z.Reset(w)
-	for _, s := range segments {
-		if _, err := z.Write(s); err != nil {
-			return errors.Join(err, z.Close())
-		}
-	}
-	return z.Close()
+	return errors.Join(r.unpack(z), z.Close())
 }
 
-// NegotiateCoding chooses a content coding by Accept-Encoding (RFC 9110 §12.5.3): what the client likes best, zstd
+// NegotiateCoding chooses a content coding by Accept-Encoding (RFC 9110 §12.5.3): what the client likes best, gzip
 // where it likes both as much. "" is none.
 func NegotiateCoding(header http.Header) string {
 	weights := map[string]float64{}
@@ -63,7 +109,7 @@ func NegotiateCoding(header http.Header) string {
 					weight = 0
 				}
 			}
-			if coding == CodingGzip || coding == codingZstd || coding == "*" {
+			if coding == codingGzip || coding == codingZstd || coding == "*" {
 				weights[coding] = weight
 			}
 		}
@@ -74,11 +120,11 @@ func NegotiateCoding(header http.Header) string {
 		}
 		return weights["*"]
 	}
-	switch gzip, zstd := weight(CodingGzip), weight(codingZstd); {
+	switch gzip, zstd := weight(codingGzip), weight(codingZstd); {
 	case gzip == 0 && zstd == 0:
 		return ""
-	case gzip > zstd:
-		return CodingGzip
+	case gzip >= zstd:
+		return codingGzip
 	}
 	return codingZstd
 }

@@ -4,15 +4,15 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/flate"
 )
 
-// A page that is wanted with gzip is compressed while it is written, once for all who wait for it, and is never there
-// as text. What comes to it for each answer is compressed by itself and put between: deflate blocks may follow each
-// other in one member if none refers to what is before its own segment, and checksums can be combined.
+// A page is compressed while it is written, once for all who wait for it, and is never there as text: Prometheus asks
+// for gzip, and who doesn't gets it uncompressed again while it is sent (coding.go). What comes to it for each client
+// is compressed by itself and put between: deflate blocks may follow each other in one member if none refers to what
+// is before its own segment, and checksums can be combined.
 
 // pack is a body's segments, compressed.
 type pack struct {
@@ -77,44 +77,42 @@ func (p *pack) end(first string) {
 	p.now = segment{}
 }
 
-// spill compresses what has been written so far, if the body is compressed.
+// spill compresses what has been written so far.
 func (b *Body) spill() {
-	if b.packed {
-		b.pack.add(b.text)
-		b.length += len(b.text)
-		b.text = b.text[:0]
-	}
+	b.pack.add(b.text)
+	b.length += len(b.text)
+	b.text = b.text[:0]
 }
 
-// endSegment ends a segment of a compressed body.
+// endSegment ends a segment.
 func (b *Body) endSegment() {
-	if !b.packed {
-		return
-	}
 	b.spill()
-	if b.begun < len(b.parts) {
-		b.pack.end(b.parts[b.begun].name)
-		b.begun = len(b.parts)
+	if b.begun < len(b.names) {
+		b.pack.end(b.names[b.begun])
+		b.begun = len(b.names)
 	}
 }
 
 // has says whether there is a family with this name.
 func (b *Body) has(name string) bool {
-	_, found := slices.BinarySearchFunc(b.parts, name, func(p part, name string) int {
-		return strings.Compare(p.name, name)
-	})
+	_, found := slices.BinarySearch(b.names, name)
 	return found
 }
 
-// Gzipped is a compressed body with what else is on the answer, in the order of names as far as Style.Gap allows it,
-// and this end, as a member of gzip (RFC 1952). Where a name stands in both, the body's stays. It is good until the
-// body is released.
-func (b *Body) Gzipped(more *Body, end string) (segments [][]byte) {
+// Response is a page as it is sent, as a member of gzip (RFC 1952).
+type Response struct {
+	segments [][]byte
+	length   int64 // of what they say
+}
+
+// Response is a body with what else is on the page for one client, in the order of names as far as Style.Gap allows it, and this end.
+// Where a name stands in both, the body's stays. It is good until the body is released.
+func (b *Body) Response(more *Extra, end string) *Response {
 	var other pack
 	other.begin()
 	defer other.finish()
 	var whole segment
-	segments = append(segments, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255})
+	segments := [][]byte{{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}}
 	put := func(out []byte, s segment) {
 		segments = append(segments, out)
 		whole.crc = combine(whole.crc, s.crc, s.length)
@@ -147,7 +145,8 @@ func (b *Body) Gzipped(more *Body, end string) (segments [][]byte) {
 	flush()
 	trailer := []byte{1, 0, 0, 0xff, 0xff} // an empty last block
 	trailer = binary.LittleEndian.AppendUint32(trailer, whole.crc)
-	return append(segments, binary.LittleEndian.AppendUint32(trailer, uint32(whole.length)))
+	segments = append(segments, binary.LittleEndian.AppendUint32(trailer, uint32(whole.length)))
+	return &Response{segments: segments, length: whole.length}
 }
 
 // combine is the CRC-32 of two texts together, of which the second has this length. A checksum is a polynomial over

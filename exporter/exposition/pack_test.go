@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -24,20 +25,8 @@ func TestCombinedChecksums(t *testing.T) {
 		combine(crc32.ChecksumIEEE([]byte("page")), crc32.ChecksumIEEE(zeros), int64(len(zeros))))
 }
 
-// What comes to a compressed page stands in the gap, before all or behind all.
-func TestGzipped(t *testing.T) {
-	bodyOf := func(b *Body, names, gap string) *Body {
-		for _, name := range strings.Fields(names) {
-			if gap != "" && name > gap {
-				b.endSegment()
-				gap = ""
-			}
-			b.text = append(append(b.text, name...), ' ')
-			b.EndPart(name)
-		}
-		b.endSegment()
-		return b
-	}
+// What comes to a page stands in the gap, before all or behind all, in each coding.
+func TestResponse(t *testing.T) {
 	for _, test := range []struct{ page, gap, more, want string }{
 		{"", "", "", ""},
 		{"", "", "a b", "a b"},
@@ -50,14 +39,64 @@ func TestGzipped(t *testing.T) {
 		{"d e", "c", "a c f", "a c d e f"},
 		{"a b", "c", "c", "a b c"},
 	} {
-		compressed := &Body{packed: true}
-		compressed.pack.begin()
-		b := bodyOf(compressed, test.page, test.gap)
-		z, err := gzip.NewReader(bytes.NewReader(bytes.Join(b.Gzipped(bodyOf(&Body{}, test.more, ""), "!"), nil)))
-		require.NoError(t, err)
-		text, err := io.ReadAll(z)
-		require.NoError(t, err)
-		assert.Equal(t, strings.TrimSpace(test.want+" !"), string(text), "%+v", test)
+		b := &Body{}
+		b.pack.begin()
+		for _, name := range strings.Fields(test.page) {
+			if test.gap != "" && name > test.gap {
+				b.endSegment()
+				test.gap = ""
+			}
+			b.text = append(append(b.text, name...), ' ')
+			b.names = append(b.names, name)
+		}
+		b.endSegment()
 		b.pack.finish()
+		more := &Extra{}
+		for _, name := range strings.Fields(test.more) {
+			more.text = append(append(more.text, name...), ' ')
+			more.EndPart(name)
+		}
+		r := b.Response(more, "!")
+		want := strings.TrimSpace(test.want + " !")
+		for coding, read := range map[string]func(io.Reader) (io.Reader, error){
+			"":     func(r io.Reader) (io.Reader, error) { return r, nil },
+			"gzip": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
+			"zstd": func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r) },
+		} {
+			var sent bytes.Buffer
+			require.NoError(t, r.WriteTo(&sent, coding))
+			if n := r.Length(coding); n >= 0 {
+				assert.Equal(t, n, sent.Len(), "%+v as %q", test, coding)
+			}
+			reader, err := read(&sent)
+			require.NoError(t, err)
+			text, err := io.ReadAll(reader)
+			require.NoError(t, err)
+			assert.Equal(t, want, string(text), "%+v as %q", test, coding)
+		}
 	}
+}
+
+// failing is a client that has gone.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// What a client that has gone has left does not reach the next.
+func TestClientThatHasGone(t *testing.T) {
+	b := gauge("a", "b").Write(Style{}, 1)
+	defer b.Release()
+	r := b.Response(&Extra{}, "")
+	for _, coding := range []string{"", "gzip", "zstd"} {
+		require.ErrorIs(t, r.WriteTo(failing{}, coding), io.ErrClosedPipe, "%q", coding)
+	}
+	assert.Equal(t, b.Length(), len(textOf(t, b)))
+}
+
+// textOf is what a body says.
+func textOf(t *testing.T, b *Body) string {
+	t.Helper()
+	var text strings.Builder
+	require.NoError(t, b.Response(&Extra{}, "").WriteTo(&text, ""))
+	return text.String()
 }

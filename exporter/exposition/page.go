@@ -42,8 +42,7 @@ type Page struct {
 	created  bool      // somebody wants to know when values began to count
 	messages *Messages // nil: nobody has gathered them
 	series   int       // that the last rendering has found
-	size     [3]int    // about, of what is written, by its format
-	packed   [3]int    // the same of what is compressed
+	size     [3]int    // about, of a body, compressed, by its format
 
 	drop func(reason string, n int) // counts what does not come onto the page
 }

@@ -16,9 +16,7 @@ const (
 type Style struct {
 	Format  Format
 	Created bool // _created lines, in OpenMetrics; protobuf always has created timestamps
-	Gzip    bool // compressed while it is written, so that it is never there as a whole
-	// Of a compressed page: what else is on the answer has its place before the first family with a greater name, or
-	// before or behind all.
+	// What else is on the answer has its place before the first family with a greater name, or before or behind all.
 	Gap string
 }
 
@@ -30,23 +28,17 @@ func (p *Page) Write(s Style, readers int) *Body {
 	p.Arrange()
 	s.Created = s.Created && s.Format == OpenMetrics
 	p.series = 0
-	b, size := newBody(pageBodies, readers), &p.size[s.Format]
-	// What is written has room from the beginning, else it is copied again and again while it grows.
-	if s.Gzip {
-		b.packed, size = true, &p.packed[s.Format]
-		b.pack.out = slices.Grow(b.pack.out, *size)
-		b.pack.begin()
-		defer b.pack.finish()
-	} else {
-		b.text = slices.Grow(b.text, *size)
-	}
+	b, size := newBody(readers), &p.size[s.Format]
+	b.pack.out = slices.Grow(b.pack.out, *size) // else it is copied again and again while it grows
+	b.pack.begin()
+	defer b.pack.finish()
 	for _, f := range p.families {
 		if s.Gap != "" && f.name > s.Gap {
 			b.endSegment()
 			s.Gap = ""
 		}
 		if n := b.write(f, s); n > 0 {
-			b.EndPart(f.name)
+			b.names = append(b.names, f.name)
 			p.series += n
 		}
 		if len(b.text) >= spillBytes {
@@ -54,10 +46,7 @@ func (p *Page) Write(s Style, readers int) *Body {
 		}
 	}
 	b.endSegment()
-	length := len(b.text)
-	if s.Gzip {
-		length = len(b.pack.out)
-	}
+	length := len(b.pack.out)
 	*size = length + length/16
 	return b
 }
