@@ -265,6 +265,14 @@ func (d discard) Write(p []byte) (int, error) {
 }
 func (d discard) WriteHeader(int) {}
 
+// asked is a scraper's request.
+func asked(accept, coding string) *http.Request {
+	req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	req.Header.Set("Accept", accept)
+	req.Header.Set("Accept-Encoding", coding)
+	return req
+}
+
 // BenchmarkScrape is all that a scrape costs: the ranks' answers taken in, every value changed, the page, and the
 // whole HTTP request. Nobody is at the other end of the ranks' sockets; BenchmarkRound has that.
 func BenchmarkScrape(b *testing.B) {
@@ -290,9 +298,7 @@ func BenchmarkScrape(b *testing.B) {
 					}
 				}
 				run := func(b *testing.B, h http.Handler, touch func()) {
-					req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-					req.Header.Set("Accept", f.accept)
-					req.Header.Set("Accept-Encoding", coding)
+					req := asked(f.accept, coding)
 					scrape := func() (length int) {
 						touch()
 						h.ServeHTTP(discard{http.Header{}, &length}, req)
@@ -433,7 +439,7 @@ func benchRound(b *testing.B, ranks int, of func(rank int) mpittest.Config, move
 			b.Fatal("not all ranks are up")
 		}
 	}
-	h, req := e.Handler(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	h, req := e.Handler(), asked("", "gzip")
 	var took []float64
 	var cpu cpuMeter
 	for b.Loop() {
@@ -517,9 +523,7 @@ func benchMemory(b *testing.B, h http.Handler, touch func(), accept string, befo
 			}
 		}
 	}()
-	req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-	req.Header.Set("Accept", accept)
-	req.Header.Set("Accept-Encoding", "gzip")
+	req := asked(accept, "gzip")
 	for b.Loop() {
 		touch()
 		h.ServeHTTP(discard{http.Header{}, new(int)}, req)

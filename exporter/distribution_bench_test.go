@@ -3,7 +3,6 @@ package exporter
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -61,7 +60,7 @@ func BenchmarkScrapeOfHistograms(b *testing.B) {
 						}
 					})
 					e, touch := benchExporterOf(b, samples, advance)
-					h, req := e.Handler(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
+					h, req := e.Handler(), asked("", "gzip")
 					length := 0
 					scrape := func() {
 						touch()
