@@ -15,8 +15,9 @@ import (
 type connection struct {
 	*ranks
 	*line
-	who  identity.Process
-	rank *rank // nil: it is not known yet, or the connection brings a last sample
+	who   identity.Process
+	final bool  // it brings a last sample, and nothing else
+	rank  *rank // nil: it is not known yet, or final
 }
 
 // serve serves the connection for as long as it lives.
@@ -24,33 +25,21 @@ func (c *connection) serve(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer func() { _ = c.session.Close() }()
-	if c.session.Hello().Final {
+	if c.final {
 		c.receiveFinal(ctx)
 		return
 	}
 	c.session.OnAnswer(func() { c.takeAnswered(ctx) })
-	if err := c.connect(); err != nil {
-		c.log.Debug("refused a rank", "user", c.who.ID.User, "pid", c.session.Peer().PID, "err", err)
+	if !c.connect() {
 		return
 	}
-	c.log.Debug("rank connected", c.rank.attrs()...)
 	for {
 		select {
 		case <-ctx.Done():
 			c.disconnect()
 			return
 		case <-c.session.Done():
-			c.takeLast(ctx)
-			if _, ok := c.session.Final(); ok {
-				c.receiveFinal(ctx) // first: it hasn't lost its connection
-			}
-			c.disconnect()
-			if err := c.session.Err(); !errors.Is(err, io.EOF) {
-				c.countProtocolError(err)
-				c.log.Debug("rank's connection failed", append(c.rank.attrs(), "err", err)...)
-			} else {
-				c.log.Debug("rank disconnected", c.rank.attrs()...)
-			}
+			c.end(ctx)
 			return
 		case <-c.wake:
 			c.takeAnswered(ctx) // it may have failed at once
@@ -62,16 +51,37 @@ func (c *connection) serve(ctx context.Context) {
 	}
 }
 
-// connect finds the rank, or makes it, and gives it this connection in place of the one that it had.
-func (c *connection) connect() error {
+// end takes in what a connection that has ended has left.
+func (c *connection) end(ctx context.Context) {
+	c.takeLast(ctx)
+	if _, ok := c.session.Final(); ok {
+		c.receiveFinal(ctx) // first: it hasn't lost its connection
+	}
+	c.disconnect()
+	if err := c.session.Err(); !errors.Is(err, io.EOF) {
+		c.countProtocolError(err)
+		c.log.Debug("rank's connection failed", append(c.rank.attrs(), "err", err)...)
+	} else {
+		c.log.Debug("rank disconnected", c.rank.attrs()...)
+	}
+}
+
+// connect finds the rank, or makes it, and gives it this connection in place of the one that it had. False: it is
+// refused.
+func (c *connection) connect() bool {
 	g := c.lock()
 	r, old, err := g.connect(c.line, c.who)
 	g.unlock()
 	if old != nil {
 		_ = old.session.Close()
 	}
+	if err != nil {
+		c.log.Debug("refused a rank", "user", c.who.ID.User, "pid", c.session.Peer().PID, "err", err)
+		return false
+	}
 	c.rank = r
-	return err
+	c.log.Debug("rank connected", r.attrs()...)
+	return true
 }
 
 // disconnect notes the end of the connection, and lets those go who wait for an answer that nobody will take in.
@@ -98,8 +108,11 @@ func (c *connection) takeLast(ctx context.Context) {
 	if q == nil {
 		return
 	}
-	<-q.pending.Done()
-	if _, err := q.pending.Sample(); err == nil {
+	pending := q.pending.Load()
+	if pending == nil {
+		return
+	}
+	if _, err := pending.Sample(); err == nil {
 		c.take(ctx, q)
 	}
 }
@@ -111,7 +124,7 @@ func (c *connection) take(ctx context.Context, q *question) {
 		return
 	}
 	r := q.rank
-	sample, err := q.pending.Sample()
+	sample, err := q.pending.Swap(nil).Sample()
 	result, state := self.ResultFailed, stateLate
 	switch {
 	case errors.Is(err, mpit.ErrCongested):

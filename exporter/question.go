@@ -28,12 +28,12 @@ func (l *line) nudge() {
 
 // question is a request for a sample.
 type question struct {
-	rank    *rank
-	line    *line
-	pending *mpit.Pending
-	at      time.Time
+	rank *rank
+	line *line
+	at   time.Time
 
-	begun atomic.Bool // somebody takes the answer in
+	begun   atomic.Bool                  // somebody takes the answer in
+	pending atomic.Pointer[mpit.Pending] // nil: whoever takes the answer in has it, so that no round holds the sample
 
 	awaiting // guarded by the registry's lock
 }
@@ -54,9 +54,21 @@ func (w *awaiting) settle() {
 	w.awaited = nil
 }
 
+// newQuestion asks a rank.
+func newQuestion(r *rank, now time.Time) *question {
+	q := &question{rank: r, line: r.line, at: now}
+	q.pending.Store(r.line.session.Ask())
+	return q
+}
+
+// isAnswered says whether there is an answer that nobody takes in yet.
 func (q *question) isAnswered() bool {
+	pending := q.pending.Load()
+	if pending == nil {
+		return false
+	}
 	select {
-	case <-q.pending.Done():
+	case <-pending.Done():
 		return true
 	default:
 		return false

@@ -200,7 +200,7 @@ func (g *registry) ask(all *questions, r *rank, now time.Time) {
 	}
 	q := r.line.asked.Load()
 	if q == nil {
-		q = &question{rank: r, line: r.line, pending: r.line.session.Ask(), at: now}
+		q = newQuestion(r, now)
 		if r.line.asked.Store(q); q.isAnswered() {
 			r.line.nudge() // it has failed, which nobody else tells
 		}
