@@ -17,6 +17,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -99,7 +100,7 @@ func byExpfmt(t require.TestingT, families []*dto.MetricFamily, format expfmt.Fo
 func byPage(t require.TestingT, p *board.Board, s exposition.Style) string {
 	b := p.Write(s, 1)
 	defer b.Release()
-	extra := exposition.NewExtra()
+	extra := body.NewExtra()
 	defer extra.Release()
 	var text strings.Builder
 	require.NoError(t, b.Response(extra, "").WriteTo(&text, ""))

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 )
 
@@ -72,7 +73,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 	format := expfmt.NegotiateAccept(req.Header, formats...)
 
-	coding := exposition.NegotiateCoding(req.Header)
+	coding := body.NegotiateCoding(req.Header)
 
 	// No lock is held when the client gets its first byte: how fast it reads is nobody else's matter.
 	r, err := h.render(req, format, wayOf(format))
@@ -88,7 +89,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer r.release()
-	defer e.lending.add(r.body, w, e.lent)()
+	defer e.lending.add(r.page, w, e.lent)()
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Add("Vary", "Accept, Accept-Encoding")
 	if err := r.send(w, req, coding); err != nil {
@@ -104,8 +105,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // rendered is an answer.
 type rendered struct {
-	response *exposition.Response // in memory that is lent until release
-	body     *exposition.Body     // that most of it is of
+	response *body.Response // in memory that is lent until release
+	page     *body.Body     // that most of it is of
 	ended    []ending
 	release  func()
 }
@@ -133,7 +134,7 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 	if err != nil {
 		return nil, err
 	}
-	own := exposition.NewExtra()
+	own := body.NewExtra()
 	release := func() {
 		l.release()
 		own.Release()
@@ -176,14 +177,14 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 		if err := encoder.Encode(f); err != nil {
 			return nil, fmt.Errorf("rendering %s: %w", f.GetName(), err)
 		}
-		own.EndPart(f.GetName())
+		own.End(f.GetName())
 	}
 	end := ""
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		end = "# EOF\n"
 	}
-	body := l.bodies[w]
-	return &rendered{response: body.Response(own, end), body: body, ended: l.ended, release: release}, nil
+	page := l.bodies[w]
+	return &rendered{response: page.Response(own, end), page: page, ended: l.ended, release: release}, nil
 }
 
 // send writes the answer to the client.

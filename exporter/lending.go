@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 )
 
 // lending is the scrapes whose pages are being sent, oldest first. It is safe for concurrent use.
@@ -17,18 +17,18 @@ type lending struct {
 
 // loan is a body that is being sent to somebody; others may be sent the same.
 type loan struct {
-	of    *exposition.Body
+	of    *body.Body
 	end   func() // makes sending fail
 	ended bool
 }
 
 // add notes that a body is being sent by w until leave is called, and ends what is too much with it.
-func (ls *lending) add(of *exposition.Body, w http.ResponseWriter, most int) (leave func()) {
+func (ls *lending) add(of *body.Body, w http.ResponseWriter, most int) (leave func()) {
 	l := &loan{of: of, end: func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0)) }}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.list = append(ls.list, l)
-	bytes, counted := 0, map[*exposition.Body]bool{}
+	bytes, counted := 0, map[*body.Body]bool{}
 	for i := len(ls.list) - 1; i >= 0; i-- {
 		l := ls.list[i]
 		if !counted[l.of] {

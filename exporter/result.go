@@ -9,6 +9,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 )
 
 // way is what a reader wants the page as.
@@ -46,12 +47,12 @@ func (r *readers) created(lines bool) bool {
 
 // result is a page as its readers want it: each way is made once, for all who wait for it, and counts them already.
 type result struct {
-	messages *exposition.Messages   // nil: nobody wants them
-	families []*dto.MetricFamily    // of messages, and own
-	bodies   [ways]*exposition.Body // the page as it is written, without own; nil: nobody wants it
-	data     [ways]copies           // the page as metric data, with own
-	own      []*dto.MetricFamily    // the exporter's figures of itself, which nobody changes
-	style    exposition.PointStyle  // of metric data
+	messages *exposition.Messages  // nil: nobody wants them
+	families []*dto.MetricFamily   // of messages, and own
+	bodies   [ways]*body.Body      // the page as it is written, without own; nil: nobody wants it
+	data     [ways]copies          // the page as metric data, with own
+	own      []*dto.MetricFamily   // the exporter's figures of itself, which nobody changes
+	style    exposition.PointStyle // of metric data
 	ended    []ending
 }
 

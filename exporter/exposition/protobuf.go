@@ -9,6 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -31,9 +32,9 @@ const (
 )
 
 // writeMessage writes a family as a delimited message, unless it has no series now, and returns how many it has.
-func (b *Body) writeMessage(f *family) (n int) {
-	from := len(b.text)
-	w := messageWriter{family: f, b: b.text}
+func (f *family) writeMessage(b *body.Body) (n int) {
+	from := len(b.Text)
+	w := messageWriter{family: f, b: b.Text}
 	w.text(familyName, f.name)
 	w.text(familyHelp, f.help)
 	w.whole(familyType, uint64(f.kind))
@@ -46,7 +47,7 @@ func (b *Body) writeMessage(f *family) (n int) {
 	if f.unit != "" {
 		w.text(familyUnit, f.unit)
 	}
-	b.text = delimit(w.b, from)
+	b.Text = delimit(w.b, from)
 	return w.n
 }
 

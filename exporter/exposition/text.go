@@ -9,6 +9,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -16,20 +17,20 @@ import (
 // scrape only appends numbers. What is not the page's own (the Go runtime's families …) is left to expfmt.
 
 // writeText writes a family, unless it has no series now, and returns how many it has.
-func (b *Body) writeText(f *family, s Style) (n int) {
-	from := len(b.text)
-	w := seriesWriter{Style: s, family: f, b: s.appendHead(b.text, f)}
+func (f *family) writeText(b *body.Body, s Style) (n int) {
+	from := len(b.Text)
+	w := seriesWriter{Style: s, family: f, b: s.appendHead(b.Text, f)}
 	for i := range f.blocks {
 		w.block(&f.blocks[i])
-		if w.n > 0 && len(w.b) >= spillBytes {
-			b.text = w.b
-			b.spill()
-			w.b = b.text
+		if w.n > 0 {
+			b.Text = w.b
+			b.Spill()
+			w.b = b.Text
 		}
 	}
-	b.text = w.b
+	b.Text = w.b
 	if w.n == 0 {
-		b.text = b.text[:from]
+		b.Text = b.Text[:from]
 	}
 	return w.n
 }

@@ -2,13 +2,13 @@ package exposition
 
 import (
 	"math"
-	"net/http"
 	"testing"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -78,24 +78,15 @@ func TestRenderingAllocatesNothing(t *testing.T) {
 	p := gauge("a", "b", "c")
 	p.Arrange()
 	for _, style := range []Style{{Format: OpenMetrics, Created: true}, {Format: Protobuf}} {
-		b := new(Body) // a pool may lose some, and does so at random under the race detector
+		b := new(body.Body) // a pool may lose some, and does so at random under the race detector
 		assert.Zero(t, testing.AllocsPerRun(10, func() {
-			b.text = b.text[:0]
+			b.Text = b.Text[:0]
 			for _, f := range p.families {
-				b.write(f, style)
+				f.write(b, style)
 			}
 		}))
-		assert.NotEmpty(t, b.text)
+		assert.NotEmpty(t, b.Text)
 	}
-}
-
-// What one reader gives back is another's for as long as he has it.
-func TestBodyIsSharedUntilAllHaveReleasedIt(t *testing.T) {
-	b := gauge("a").Write(Style{}, 2)
-	b.Release()
-	assert.NotEmpty(t, textOf(t, b))
-	b.Release()
-	assert.Empty(t, b.names)
 }
 
 func TestMergeFamilies(t *testing.T) {
@@ -113,17 +104,4 @@ func TestMergeFamilies(t *testing.T) {
 	}
 	assert.Equal(t, []string{"a", "b", "c", "d", "e"}, names)
 	assert.Same(t, mine[1], merged[2], "the first list's stays")
-}
-
-func TestNegotiateCoding(t *testing.T) {
-	for header, want := range map[string]string{
-		"": "", "gzip": "gzip", "GZIP": "gzip", "gzip;q=0": "", "gzip; q=0.5": "gzip", "*": "gzip", "*;q=0": "",
-		"br": "", "zstd": "zstd",
-		"*, gzip;q=0": "zstd", "gzip;q=x": "", "gzip;q=NaN": "", "deflate, gzip;q=1.0, *;q=0.5": "gzip",
-		"gzip, zstd":       "gzip",
-		"zstd;q=0.5, gzip": "gzip", "zstd;q=0, *": "gzip", "gzip, gzip;q=0": "gzip",
-	} {
-		assert.Equal(t, want, NegotiateCoding(http.Header{"Accept-Encoding": {header}}), "%q", header)
-	}
-	assert.Equal(t, "gzip", NegotiateCoding(http.Header{"Accept-Encoding": {"br", "gzip"}}), "two lines")
 }

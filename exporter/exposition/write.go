@@ -1,6 +1,6 @@
 package exposition
 
-import "slices"
+import "github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 
 // Format is what a page is written as.
 type Format uint8
@@ -20,41 +20,32 @@ type Style struct {
 	Gap string
 }
 
-// spillBytes is how much is written before it is compressed.
-const spillBytes = 64 << 10
-
 // Write writes the page, for so many readers who release it.
-func (p *Page) Write(s Style, readers int) *Body {
+func (p *Page) Write(s Style, readers int) *body.Body {
 	p.Arrange()
 	s.Created = s.Created && s.Format == OpenMetrics
 	p.series = 0
-	b, size := newBody(readers), &p.size[s.Format]
-	b.pack.out = slices.Grow(b.pack.out, *size) // else it is copied again and again while it grows
-	b.pack.begin()
-	defer b.pack.finish()
+	size := &p.size[s.Format]
+	b := body.New(readers, *size)
 	for _, f := range p.families {
 		if s.Gap != "" && f.name > s.Gap {
-			b.endSegment()
+			b.Gap()
 			s.Gap = ""
 		}
-		if n := b.write(f, s); n > 0 {
-			b.names = append(b.names, f.name)
+		if n := f.write(b, s); n > 0 {
+			b.End(f.name)
 			p.series += n
 		}
-		if len(b.text) >= spillBytes {
-			b.spill()
-		}
 	}
-	b.endSegment()
-	length := len(b.pack.out)
-	*size = length + length/16
+	b.Finish()
+	*size = b.Compressed() + b.Compressed()/16
 	return b
 }
 
 // write writes a family, unless it has no series now, and returns how many it has.
-func (b *Body) write(f *family, s Style) (n int) {
+func (f *family) write(b *body.Body, s Style) (n int) {
 	if s.Format == Protobuf {
-		return b.writeMessage(f)
+		return f.writeMessage(b)
 	}
-	return b.writeText(f, s)
+	return f.writeText(b, s)
 }

@@ -1,4 +1,4 @@
-package exposition
+package body
 
 import (
 	"bytes"
@@ -39,22 +39,20 @@ func TestResponse(t *testing.T) {
 		{"d e", "c", "a c f", "a c d e f"},
 		{"a b", "c", "c", "a b c"},
 	} {
-		b := &Body{}
-		b.pack.begin()
+		b := New(1, 0)
 		for _, name := range strings.Fields(test.page) {
 			if test.gap != "" && name > test.gap {
-				b.endSegment()
+				b.Gap()
 				test.gap = ""
 			}
-			b.text = append(append(b.text, name...), ' ')
-			b.names = append(b.names, name)
+			b.Text = append(append(b.Text, name...), ' ')
+			b.End(name)
 		}
-		b.endSegment()
-		b.pack.finish()
+		b.Finish()
 		more := &Extra{}
 		for _, name := range strings.Fields(test.more) {
-			more.text = append(append(more.text, name...), ' ')
-			more.EndPart(name)
+			_, _ = more.Write([]byte(name + " "))
+			more.End(name)
 		}
 		r := b.Response(more, "!")
 		want := strings.TrimSpace(test.want + " !")
@@ -84,13 +82,45 @@ func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 // What a client that has gone has left does not reach the next.
 func TestClientThatHasGone(t *testing.T) {
-	b := gauge("a", "b").Write(Style{}, 1)
+	b := New(1, 0)
 	defer b.Release()
+	b.Text = append(b.Text, strings.Repeat("line\n", 100)...)
+	b.End("a")
+	b.Finish()
 	r := b.Response(&Extra{}, "")
 	for _, coding := range []string{"", "gzip", "zstd"} {
 		require.ErrorIs(t, r.WriteTo(failing{}, coding), io.ErrClosedPipe, "%q", coding)
 	}
 	assert.Equal(t, b.Length(), len(textOf(t, b)))
+}
+
+// What one reader gives back is another's for as long as he has it.
+func TestBodyIsSharedUntilAllHaveReleasedIt(t *testing.T) {
+	b := New(2, 0)
+	b.Text = append(b.Text, "a"...)
+	b.End("a")
+	b.Finish()
+	b.Release()
+	assert.Equal(t, "a", textOf(t, b))
+	b.Release()
+	assert.Empty(t, b.names)
+}
+
+// A large family is compressed in parts.
+func TestSpill(t *testing.T) {
+	b := New(1, 0)
+	defer b.Release()
+	var want strings.Builder
+	for range 3 * spillBytes / 8 {
+		want.WriteString("a line.\n")
+		b.Text = append(b.Text, "a line.\n"...)
+		b.Spill()
+	}
+	assert.Less(t, len(b.Text), spillBytes)
+	b.End("a")
+	b.Finish()
+	assert.Equal(t, want.String(), textOf(t, b))
+	assert.Less(t, b.Compressed(), b.Length()/100)
 }
 
 // textOf is what a body says.

@@ -1,18 +1,16 @@
-package exposition
+package body
 
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/flate"
 )
 
-// A page is compressed while it is written, once for all who wait for it, and is never there as text: Prometheus asks
-// for gzip, and who doesn't gets it uncompressed again while it is sent (coding.go). What comes to it for each client
-// is compressed by itself and put between: deflate blocks may follow each other in one member if none refers to what
-// is before its own segment, and checksums can be combined.
+// A page is never there as text: Prometheus asks for gzip, and who doesn't gets it uncompressed again while it is sent
+// (coding.go). What comes to it for each client is compressed by itself and put between: deflate blocks may follow each
+// other in one member if none refers to what is before its own segment, and checksums can be combined.
 
 // pack is a body's segments, compressed.
 type pack struct {
@@ -77,35 +75,13 @@ func (p *pack) end(first string) {
 	p.now = segment{}
 }
 
-// spill compresses what has been written so far.
-func (b *Body) spill() {
-	b.pack.add(b.text)
-	b.length += len(b.text)
-	b.text = b.text[:0]
-}
-
-// endSegment ends a segment.
-func (b *Body) endSegment() {
-	b.spill()
-	if b.begun < len(b.names) {
-		b.pack.end(b.names[b.begun])
-		b.begun = len(b.names)
-	}
-}
-
-// has says whether there is a family with this name.
-func (b *Body) has(name string) bool {
-	_, found := slices.BinarySearch(b.names, name)
-	return found
-}
-
 // Response is a page as it is sent, as a member of gzip (RFC 1952).
 type Response struct {
 	segments [][]byte
 	length   int64 // of what they say
 }
 
-// Response is a body with what else is on the page for one client, in the order of names as far as Style.Gap allows it, and this end.
+// Response is a body with what else is on the page for one client, in the order of names as far as Gap allows it, and this end.
 // Where a name stands in both, the body's stays. It is good until the body is released.
 func (b *Body) Response(more *Extra, end string) *Response {
 	var other pack
