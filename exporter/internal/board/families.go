@@ -32,7 +32,6 @@ var (
 		{Name: "verbosity", Attribute: "mpi.pvar.verbosity"},
 		{Name: "bits", Attribute: "mpi.pvar.bits", Integer: true},
 	}
-	categoryLabel  = exposition.Label{Name: "category", Attribute: "mpi.category.name"}
 	objectLabelled = []exposition.Label{
 		{Name: "kind", Attribute: "mpi.object.kind"},
 		{Name: "name", Attribute: "mpi.object.name"},
@@ -60,10 +59,7 @@ var (
 		rankLabels, objectLabelled)
 	familyPvarCategory = gauge("mpit_pvar_category_info", "",
 		"Categories that a performance variable stands in, as one rank of each world says; always 1.",
-		variableLabels[:2], []exposition.Label{categoryLabel})
-	familyCategoryParent = gauge("mpit_category_parent_info", "",
-		"Categories that a category stands in, as one rank of each world says; always 1.",
-		[]exposition.Label{categoryLabel, {Name: "parent", Attribute: "mpi.category.parent"}})
+		variableLabels[:2], []exposition.Label{{Name: "category", Attribute: "mpi.category.name"}})
 	familyControlRanks = gauge("mpit_cvar_ranks", "{rank}",
 		"Ranks of this node in which a control variable has this value. Only control variables that were chosen.",
 		rankLabels[:3],
@@ -251,7 +247,7 @@ func longCallLabels(c *api.LongCall) []mapping.Label {
 // names.
 func Families() []Family {
 	all := append(self.Families(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
-		familyPvarCategory, familyCategoryParent, familyControlRanks, familyCallRunning, familyCallKind, familyNodeExtreme)
+		familyPvarCategory, familyControlRanks, familyCallRunning, familyCallKind, familyNodeExtreme)
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)
 	}
