@@ -337,8 +337,8 @@ const (
 	// ExtremeName is the name of the family that says which rank a Group's watermark is of.
 	ExtremeName = NodePrefix + "extreme_rank"
 	// ExtremeHelp is its HELP.
-	ExtremeHelp = "Which rank holds a watermark that is shown for several ranks together: its number, the lowest " +
-		"where several do. metric is the family that shows it, the other labels are the same."
+	ExtremeHelp = "Which rank holds a watermark that several ranks share: its number, the lowest if several hold it. " +
+		"metric is the watermark's family; the other labels are the watermark's."
 )
 
 // NodeName is what a family is called in which series stand merged that stand for each rank as well.
