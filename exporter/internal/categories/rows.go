@@ -23,7 +23,7 @@ type Row struct {
 func Rows(list []mpit.Category, vars *mpit.Variables, infos []variables.Info) (rows []Row, over int) {
 	described := map[int]*variables.Info{} // by MPI_T's index
 	if vars != nil {
-		for i := range min(len(vars.ByID), len(infos)) {
+		for i := range infos[:min(len(infos), len(vars.ByID))] {
 			described[vars.ByID[i].Index] = &infos[i]
 		}
 	}
