@@ -87,7 +87,7 @@ func jobsTable() *panel {
 	link := &grafana.DataLink{Title: "This job", URL: to(uidJob, "jobid", cell, "user", inRow("user"))}
 	ofRule := func(rule string) string { return maxBy(job, last(selector(rule, ofJobs))) }
 	info := last(selector("mpit_process_info", ofJobs))
-	return table("Jobs", "Jobs within the time range; those that need somebody first. A job is an MPI_COMM_WORLD of one "+
+	return table("Jobs", "Jobs within the time range; those that need attention first. A job is an MPI_COMM_WORLD of one "+
 		"user. Useful is its ranks' time outside MPI, waiting what goes by waiting for the late rank, both in the last "+
 		"five minutes of its life: they need the call profile (exec --calls). Of several alerts the most urgent is "+
 		"named, of several programs the one with most ranks. "+statesMean,
@@ -128,7 +128,7 @@ func jobs() grafana.Dashboard {
 	up := selector("mpit_rank_up", ofJobs)
 	return board{
 		uid: uidJobs, title: "MPI jobs", from: "now-6h",
-		description: "Which job needs somebody: all MPI jobs of a cluster, with their efficiency, their late ranks, how " +
+		description: "Which job needs attention: all MPI jobs of a cluster, with their efficiency, their late ranks, how " +
 			"they ended, and their alerts. Needs the recording rules of alerts/.",
 		variables: []grafana.Variable{datasource(), cluster(), users()},
 		rows: []row{
@@ -149,7 +149,7 @@ func jobs() grafana.Dashboard {
 					instant("sum("+selector("mpit_job:parallel_efficiency:ratio5m", ofJobs)+" * "+
 						selector("mpit_job:ranks:profiled", ofJobs)+") / sum("+selector("mpit_job:ranks:profiled", ofJobs)+")", "useful"),
 			}},
-			{title: "Which job needs somebody?", panels: []*panel{
+			{title: "Which job needs attention?", panels: []*panel{
 				jobsTable(),
 				link(many("Ranks", "Ranks that answer. The ten jobs with most.", "short").stacked().
 					query(sumBy(job, up)+"\nand on ("+job+") topk(10, "+sumBy(job, "max_over_time("+up+atTheEnd+")")+")", name)),

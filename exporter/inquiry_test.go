@@ -51,17 +51,14 @@ func grouped(job string, number int) mpittest.Config {
 const (
 	inCafe   = `mpit_pvar_category_info{category="café \"1\"�",class="COUNTER",name="calls"}`
 	inLate   = `mpit_pvar_category_info{category="late",class="LEVEL",name="new"}`
-	ofCafe   = `mpit_category_parent_info{category="café \"1\"�",parent="all"}`
-	ofLate   = `mpit_category_parent_info{category="late",parent="all"}`
 	category = "mpit_pvar_category_info"
-	parent   = "mpit_category_parent_info"
 )
 
 func groupedPage() map[string]float64 {
 	return map[string]float64{
 		`mpit_pvar_category_info{category="all",class="COUNTER",name="calls"}`: 1,
 		`mpit_pvar_category_info{category="all",class="LEVEL",name="depth"}`:   1,
-		inCafe: 1, ofCafe: 1, ofLate: 1,
+		inCafe: 1,
 	}
 }
 
@@ -75,10 +72,9 @@ func TestCategories(t *testing.T) {
 	n.connect(ranks...)
 	page := n.scrape()
 	for key := range page {
-		assert.False(t, strings.HasPrefix(key, category) || strings.HasPrefix(key, parent), "no scrape waits for %s",
-			key)
+		assert.False(t, strings.HasPrefix(key, category), "no scrape waits for %s", key)
 	}
-	assert.Equal(t, groupedPage(), n.with(category, parent), "all ranks together, once")
+	assert.Equal(t, groupedPage(), n.with(category), "all ranks together, once")
 	w := func() *world {
 		g := n.lock()
 		defer g.unlock()
@@ -103,7 +99,7 @@ func TestCategories(t *testing.T) {
 			r.AddVariable(mpit.Variable{Index: 40, Name: "new", Class: mpit.ClassLevel, Datatype: mpit.DatatypeInt,
 				DatatypeBytes: 4}, 1)
 		}
-		assert.Equal(t, want, n.with(category, parent))
+		assert.Equal(t, want, n.with(category))
 	})
 	t.Run("a new stamp", func(t *testing.T) {
 		g := n.lock()
@@ -144,11 +140,11 @@ func TestCategories(t *testing.T) {
 	})
 	t.Run("all have gone", func(t *testing.T) {
 		n.finish(ranks[3], mpit.EndFinalize)
-		assert.NotEmpty(t, n.with(category, parent), "as long as its ranks are on the page")
+		assert.NotEmpty(t, n.with(category), "as long as its ranks are on the page")
 		clock.advance(time.Hour)
 		n.scrape()
 		clock.advance(time.Hour)
-		assert.Empty(t, n.with(category, parent))
+		assert.Empty(t, n.with(category))
 		g := n.lock()
 		defer g.unlock()
 		assert.Empty(t, g.worlds.byID)
@@ -171,15 +167,15 @@ func TestCategoriesThatCannotBeRead(t *testing.T) {
 		g.categoriesFailed(r, mpit.ErrCongested)
 	}
 	fail()
-	assert.Equal(t, groupedPage(), n.with(category, parent))
+	assert.Equal(t, groupedPage(), n.with(category))
 	n.finish(good, mpit.EndFinalize)
-	assert.Equal(t, groupedPage(), n.with(category, parent))
+	assert.Equal(t, groupedPage(), n.with(category))
 	g := n.lock()
 	source := g.table.byID[id].world.source
 	g.unlock()
 	assert.Equal(t, 1, source.ID.Rank, "not asked again yet")
 	clock.advance(inquiryRetry)
-	assert.Empty(t, n.with(category, parent))
+	assert.Empty(t, n.with(category))
 }
 
 // tuned is a small rank with control variables.

@@ -56,7 +56,7 @@ func TestNothingForTerminals(t *testing.T) {
 	n.scrape()
 	require.Eventually(t, func() bool {
 		page := get(n.Handler(), "/metrics").Body.String()
-		return strings.Contains(page, "\nmpit_cvar_ranks{") && strings.Contains(page, "\nmpit_category_parent_info{")
+		return strings.Contains(page, "\nmpit_cvar_ranks{") && strings.Contains(page, "\nmpit_pvar_category_info{")
 	}, longest, 10*time.Millisecond)
 
 	for _, ask := range []struct {

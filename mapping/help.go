@@ -9,10 +9,10 @@ import (
 
 const (
 	// exactNote is what HELP says of a distribution of time.
-	exactNote = "The durations are single ones, measured by the agent and counted in buckets of powers of two."
+	exactNote = "The agent measures every duration and counts it in buckets of powers of two."
 
 	// sizesNote is what HELP says of a distribution of sizes.
-	sizesNote = "The sizes are single ones, counted by the agent in buckets of powers of two."
+	sizesNote = "The agent counts every size in buckets of powers of two."
 
 	// onRequestNote is what HELP says of a variable that is opened on request only.
 	onRequestNote = "Opened on request: counting begins with exec --monitoring or when a rule asks (open: true)."
@@ -43,8 +43,8 @@ func (set *Properties) several() bool { return set.Name != "" && set.Variables !
 // observations says in words what the observations of a timer's histogram are.
 func (b *Basis) observations(companion string) string {
 	if companion != "" {
-		return fmt.Sprintf("The sum is exact, the count that of the events (%s); the events of an interval of %v or "+
-			"more stand at their mean duration.", companion, b.Interval)
+		return fmt.Sprintf("The sum is exact, and the count is that of the events (%s); all events of an interval of "+
+			"%v or more are counted at their mean duration.", companion, b.Interval)
 	}
 	return fmt.Sprintf("The sum is exact; an observation is the time gained in an interval of %v or more, so the "+
 		"count is of intervals in which the timer moved.", b.Interval)

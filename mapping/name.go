@@ -269,8 +269,8 @@ func ReservedFirst(name string) string {
 // reservedName says whether a family, as OpenMetrics calls it, is the exporter's own.
 func reservedName(family string) bool {
 	switch family {
-	case "mpit_process_info", "mpit_pvar_info", "mpit_pvar_category_info", "mpit_category_parent_info",
-		"mpit_cvar_ranks", "mpit_object_info", "mpit_objects", "mpit_call_inside_seconds", "mpit_call_observed_seconds",
+	case "mpit_process_info", "mpit_pvar_info", "mpit_pvar_category_info", "mpit_cvar_ranks", "mpit_object_info",
+		"mpit_objects", "mpit_call_inside_seconds", "mpit_call_observed_seconds",
 		"mpit_call_kind_seconds", "mpit_call_messages",
 		"mpit_call_message_bytes", "mpit_call_collectives", "mpit_call_collective_seconds", "mpit_call_running_seconds", "mpit_call_running_info":
 		return true
@@ -337,8 +337,8 @@ const (
 	// ExtremeName is the name of the family that says which rank a Group's watermark is of.
 	ExtremeName = NodePrefix + "extreme_rank"
 	// ExtremeHelp is its HELP.
-	ExtremeHelp = "Which rank holds a watermark that is shown for several ranks together: its number, the lowest " +
-		"where several do. metric is the family that shows it, the other labels are the same."
+	ExtremeHelp = "Which rank holds a watermark that several ranks share: its number, the lowest if several hold it. " +
+		"metric is the watermark's family; the other labels are the watermark's."
 )
 
 // NodeName is what a family is called in which series stand merged that stand for each rank as well.

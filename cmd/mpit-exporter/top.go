@@ -43,7 +43,7 @@ func newTopCommand(app *kingpin.Application) *topCommand {
 		"variables that move. In a terminal, ? shows the keys; otherwise it writes all of every job, one text after "+
 		"the other.")
 	c.exporter.AddFlags(cmd)
-	cmd.Flag("interval", "Time between two looks, of which the figures are.").Default("2s").DurationVar(&c.interval)
+	cmd.Flag("interval", "Time between two refreshes, and what figures cover.").Default("2s").DurationVar(&c.interval)
 	cmd.Flag("count", "How many looks are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)
 	orders := top.Orders()
 	cmd.Flag("sort", "Column by which tables that have it are sorted: "+strings.Join(orders, ", ")+".").

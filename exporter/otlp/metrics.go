@@ -35,21 +35,20 @@ func newMetrics() *metrics {
 			Name: "mpit_exporter_otlp_pushes_total", Help: "Pushes over OTLP that had something to send, by result.",
 		}, []string{"result"}),
 		points: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mpit_exporter_otlp_points_total", Help: "Data points by what became of them on their way over " +
-				"OTLP.",
+			Name: "mpit_exporter_otlp_points_total", Help: "Data points of OTLP pushes, by result.",
 		}, []string{"result"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "mpit_exporter_otlp_push_duration_seconds",
-			Help:    "Time of a push: reading the ranks, and all messages with their repetitions.",
+			Help:    "Duration of a push: reading the ranks, and sending all messages, retries included.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}),
 		lastSuccess: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "mpit_exporter_otlp_last_success_timestamp_seconds",
-			Help: "When a push was last accepted, since the epoch; 0: never.",
+			Help: "When a push was last accepted, in seconds since the epoch; 0: never.",
 		}),
 		series: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "mpit_exporter_otlp_delta_series", Help: "Series of which is known what has been delivered, to " +
-				"tell what has been added since.",
+			Name: "mpit_exporter_otlp_delta_series", Help: "Series for which the last delivered value is kept, to " +
+				"compute deltas.",
 		}),
 	}
 	// A counter that appears with its first event has no rate for it.

@@ -180,7 +180,7 @@ func TestDistributionOfSizesIsExact(t *testing.T) {
 			require.Len(t, r.Series(), 1)
 			s := r.Series()[0]
 			assert.Equal(t, "mpit_v_aggregate_bytes[{comm halo}]", s.Metric.Name+fmt.Sprint(s.Labels))
-			assert.Contains(t, s.Metric.Help, "class AGGREGATE, unit By. The sizes are single ones")
+			assert.Contains(t, s.Metric.Help, "class AGGREGATE, unit By. The agent counts every size")
 			checkMetric(t, s.Metric)
 			assert.Equal(t, c.want, exactBuckets(t, s.Histogram))
 			assert.Equal(t, c.sum, s.Histogram.Sum)
@@ -268,7 +268,7 @@ func TestRulesOfDistributions(t *testing.T) {
 			}
 			assert.Equal(t, uint64(3), s.Histogram.Count)
 			assert.InDelta(t, 4.000001, s.Histogram.Sum, 1e-9)
-			assert.Contains(t, s.Metric.Help, "single ones, measured by the agent")
+			assert.Contains(t, s.Metric.Help, "The agent measures every duration")
 			assert.Contains(t, s.Metric.Help, "class TIMER, unit s")
 			checkMetric(t, s.Metric)
 		})

@@ -33,7 +33,6 @@ func categories() section {
 		{"the change stamp", stamp},
 		{"appear later", laterCategory},
 		{"`mpit_pvar_category_info` on `/metrics`", categoryInfo},
-		{"`mpit_category_parent_info` on `/metrics`", parentInfo},
 	}}
 }
 
@@ -220,33 +219,6 @@ func categoryInfo(t *testing.T, s *subject) outcome {
 		}
 		if found := p.Select("mpit_pvar_category_info", nil); len(found) != len(want) {
 			return fmt.Errorf("%d series, not %d", len(found), len(want))
-		}
-		return nil
-	})
-	return works
-}
-
-func parentInfo(t *testing.T, s *subject) outcome {
-	names := map[int]string{}
-	for _, c := range s.truth.Categories {
-		names[c.Index] = string(c.Name)
-	}
-	var want []harness.Labels
-	for _, c := range s.truth.Categories {
-		for _, child := range c.Categories {
-			if name, ok := names[child]; ok { // Open MPI names some that it has taken back
-				want = append(want, harness.Labels{"category": name, "parent": names[c.Index]})
-			}
-		}
-	}
-	if want == nil {
-		return notOffered
-	}
-	s.page.exporter.Await(t, "the parents of categories", func(p *harness.Scrape) error {
-		for _, w := range want {
-			if _, err := p.One("mpit_category_parent_info", w); err != nil {
-				return err
-			}
 		}
 		return nil
 	})

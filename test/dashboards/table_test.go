@@ -183,7 +183,7 @@ func (s site) testTruth(t *testing.T) {
 		return byUID[uid][at]
 	}
 
-	// Each job has one row, also one that runs two programs, and the one that needs somebody most comes first.
+	// Each job has one row, also one that runs two programs, and the one that needs attention most comes first.
 	jobs := panelOf(t, "mpit-jobs", "Jobs")
 	found := map[string]tableRow{}
 	for _, row := range s.rows(t, jobs, byUID["mpit-jobs"][0]) {

@@ -275,26 +275,19 @@ func (b *Board) addInfos() {
 	b.ReplaceShared(&familyPvarInfo, rows)
 }
 
-// addCategories makes the families of categories anew, if they have changed.
+// addCategories makes mpit_pvar_category_info anew, if it has changed.
 func (b *Board) addCategories(all *tally.Tally[categories.Row]) {
 	var sums map[categories.Row]int
 	if sums, b.categories = all.Since(b.categories); sums == nil {
 		return
 	}
-	var variables, parents []exposition.Row
+	var rows []exposition.Row
 	for r := range sums {
-		if r.Parent != "" {
-			parents = append(parents, exposition.Row{Value: 1, Labels: []mapping.Label{
-				{Name: "category", Value: r.Category}, {Name: "parent", Value: r.Parent},
-			}})
-			continue
-		}
-		variables = append(variables, exposition.Row{Value: 1, Labels: []mapping.Label{
+		rows = append(rows, exposition.Row{Value: 1, Labels: []mapping.Label{
 			{Name: "name", Value: r.Name}, {Name: "class", Value: r.Class}, {Name: "category", Value: r.Category},
 		}})
 	}
-	b.ReplaceShared(&familyPvarCategory, variables)
-	b.ReplaceShared(&familyCategoryParent, parents)
+	b.ReplaceShared(&familyPvarCategory, rows)
 }
 
 // addControls makes mpit_cvar_ranks anew, if it has changed.

@@ -32,7 +32,6 @@ var (
 		{Name: "verbosity", Attribute: "mpi.pvar.verbosity"},
 		{Name: "bits", Attribute: "mpi.pvar.bits", Integer: true},
 	}
-	categoryLabel  = exposition.Label{Name: "category", Attribute: "mpi.category.name"}
 	objectLabelled = []exposition.Label{
 		{Name: "kind", Attribute: "mpi.object.kind"},
 		{Name: "name", Attribute: "mpi.object.name"},
@@ -43,38 +42,35 @@ var (
 // and the documentation are made from these.
 var (
 	familyProcessInfo = gauge("mpit_process_info", "",
-		"The rank's process, MPI library and job; always 1. pid is the exporter's view where the kernel gives one.",
+		"The rank's process, MPI library and job; always 1. pid is as the exporter sees it, where the kernel tells.",
 		rankLabels, processLabels())
 	familyRankEnd = gauge("mpit_rank_end_info", "",
-		"How a rank ended (finalize, exit, abort; lost: without a last sample); always 1, only on ended ranks.",
+		"How a rank ended: finalize, exit, abort, or lost (no last sample); always 1. Only for ended ranks.",
 		rankLabels, self.PlainLabels("reason"))
 	familyPvarInfo = gauge("mpit_pvar_info", "",
-		"Performance variables that the ranks have, as MPI_T describes them, but those by peer; always 1.",
+		"Performance variables of the ranks as MPI_T describes them, except those by peer; always 1.",
 		variableLabels)
 	familyObjectInfo = gauge("mpit_object_info", "",
-		"An MPI object whose name is unique in its rank: how many processes it spans, the rank's own number in it, "+
-			"and what else MPI tells of it; always 1.",
+		"An MPI object whose name is unique in its rank: its number of processes, the rank's own number in it, and "+
+			"what else MPI tells about it; always 1.",
 		rankLabels, objectLabelled, objectDetailLabels())
 	familyObjects = gauge("mpit_objects", "{object}",
-		"MPI objects of one kind and name that are alive in the rank.",
+		"Live MPI objects of one kind and name in the rank.",
 		rankLabels, objectLabelled)
 	familyPvarCategory = gauge("mpit_pvar_category_info", "",
-		"Categories that a performance variable stands in, as one rank of each world says; always 1.",
-		variableLabels[:2], []exposition.Label{categoryLabel})
-	familyCategoryParent = gauge("mpit_category_parent_info", "",
-		"Categories that a category stands in, as one rank of each world says; always 1.",
-		[]exposition.Label{categoryLabel, {Name: "parent", Attribute: "mpi.category.parent"}})
+		"Categories of a performance variable, as told by one rank of each world; always 1.",
+		variableLabels[:2], []exposition.Label{{Name: "category", Attribute: "mpi.category.name"}})
 	familyControlRanks = gauge("mpit_cvar_ranks", "{rank}",
-		"Ranks of this node in which a control variable has this value. Only control variables that were chosen.",
+		"Ranks of this node in which a control variable has this value. Only for variables chosen with --cvar.name.",
 		rankLabels[:3],
 		[]exposition.Label{{Name: "name", Attribute: "mpi.cvar.name"}, {Name: "value", Attribute: "mpi.cvar.value"}})
 	familyCallRunning = gauge("mpit_call_running_info", "",
-		"The longest call of MPI under way in the rank, of any thread, if it has taken longer than a second: its "+
-			"communicator, window or file, and the file and offset of where it returns to; always 1.",
+		"The longest MPI call under way in any thread of the rank, if it has taken longer than a second: its "+
+			"communicator, window or file, and where it returns to (module and offset); always 1.",
 		rankLabels, self.PlainLabels("function", "comm", "win", "file", "module", "offset"))
 	familyCallKind = counter("mpit_call_kind_seconds_total", "",
-		"mpit_call_inside_seconds_total by kind of call: send (hands data over, or begins something), wait (for "+
-			"messages, requests, windows), collective, file. Only of ranks with the call profile.",
+		"mpit_call_inside_seconds_total by kind of call: send (hands data over, or starts something), wait (for "+
+			"messages, requests, windows), collective, file. Only for ranks with the call profile.",
 		rankLabels, self.PlainLabels("kind"))
 	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
 		rankLabels[:3], self.PlainLabels("metric"))
@@ -162,7 +158,7 @@ func ofRank(name, counts string, when presence, help string, value func(r *portr
 
 var rankFamilies = []rankFamily{
 	ofRank("mpit_rank_up", "", always,
-		"1: the rank answered in this scrape; 0: it was late, or has ended.",
+		"1: the rank answered in this scrape; 0: it was late or has ended.",
 		func(r *portrait) float64 {
 			if r.up {
 				return 1
@@ -170,7 +166,7 @@ var rankFamilies = []rankFamily{
 			return 0
 		}),
 	ofRank("mpit_rank_start_time_seconds", "", always,
-		"When the rank's MPI_T session was opened, right after MPI_Init, since the epoch.",
+		"When the rank's MPI_T session was opened, right after MPI_Init, in seconds since the epoch.",
 		func(r *portrait) float64 { return self.Seconds(r.rank.Started) }),
 	ofRank("mpit_rank_agent_cpu_seconds_total", "", onceSampled,
 		"CPU time of the agent's thread in the rank.",
@@ -182,55 +178,54 @@ var rankFamilies = []rankFamily{
 		"Longest time that a thread of the program waited for a sample to end.",
 		func(r *portrait) float64 { return r.stats.GateWaitMax.Seconds() }),
 	ofRank("mpit_rank_agent_samples_total", "{sample}", onceSampled,
-		"Samples that the rank's agent has taken.",
+		"Samples taken by the rank's agent.",
 		func(r *portrait) float64 { return float64(r.stats.Samples) }),
 	ofRank("mpit_rank_agent_busy_total", "{request}", onceSampled,
-		"Requests that the agent answered without values, because the program was making or freeing MPI objects.",
+		"Requests that the agent answered without values because the program was making or freeing MPI objects.",
 		func(r *portrait) float64 { return float64(r.stats.Busy) }),
 	ofRank("mpit_rank_agent_read_errors_total", "{error}", onceSampled,
 		"Reads of performance variables that MPI_T refused.",
 		func(r *portrait) float64 { return float64(r.stats.ReadErrors) }),
 	ofRank("mpit_pcontrol_level", "", whileControlled,
-		"Level of the program's last MPI_Pcontrol: 0 off, 1 on, others its own phases. Only of ranks that have "+
-			"called it.",
+		"Level of the program's last MPI_Pcontrol: 0 off, 1 on, others as the program defines them. Only "+
+			"for ranks that have called it.",
 		func(r *portrait) float64 { return float64(r.stats.PcontrolLevel) }),
 	ofRank("mpit_pcontrol_calls_total", "{call}", onceControlled,
-		"Calls of MPI_Pcontrol. Only of ranks that have called it.",
+		"Calls of MPI_Pcontrol. Only for ranks that have called it.",
 		func(r *portrait) float64 { return float64(r.stats.PcontrolCalls) }),
 	ofRank("mpit_pcontrol_paused_seconds_total", "", onceControlled,
-		"Time after MPI_Pcontrol(0), in which nothing was counted. Only of ranks that have called MPI_Pcontrol.",
+		"Time after MPI_Pcontrol(0), in which nothing was counted. Only for ranks that have called MPI_Pcontrol.",
 		func(r *portrait) float64 { return r.stats.PausedTime.Seconds() }),
 	ofRank("mpit_pcontrol_kept_total", "{sample}", onceControlled,
-		"Samples that MPI_Pcontrol(2) has kept. Only of ranks that have called MPI_Pcontrol.",
+		"Samples kept by MPI_Pcontrol(2). Only for ranks that have called MPI_Pcontrol.",
 		func(r *portrait) float64 { return float64(r.stats.KeptSamples) }),
 	ofRank("mpit_call_inside_seconds_total", "", onceProfiled,
-		"Time inside MPI of the thread that initialised MPI, to the moment: a call that has not returned counts. Only "+
-			"of ranks with the call profile.",
+		"Time inside MPI of the thread that initialised MPI, including a call that has not returned. Only for ranks "+
+			"with the call profile.",
 		func(r *portrait) float64 { return r.calls.Inside }),
 	ofRank("mpit_call_observed_seconds_total", "", onceProfiled,
-		"Time for which the rank's calls were measured, without pauses, read at the same instant as "+
-			"mpit_call_inside_seconds_total: the share of time in MPI is the ratio of their rates. Only of ranks with "+
+		"Time in which the rank's calls were measured, without pauses, read at the same instant as "+
+			"mpit_call_inside_seconds_total: the ratio of their rates is the share of time in MPI. Only for ranks with "+
 			"the call profile.",
 		func(r *portrait) float64 { return r.calls.Observed }),
 	ofRank("mpit_call_messages_total", "{message}", onceProfiled,
-		"Point-to-point sends and puts, to MPI_PROC_NULL too: a sum of mpit_call_time_seconds_count. Only of ranks with "+
-			"the call profile.",
+		"Point-to-point sends and puts, including those to MPI_PROC_NULL: a sum of mpit_call_time_seconds_count. Only "+
+			"for ranks with the call profile.",
 		func(r *portrait) float64 { return r.sums.messages }),
 	ofRank("mpit_call_message_bytes_total", "By", onceProfiled,
-		"Bytes that mpit_call_messages_total were given to send: a sum of mpit_call_bytes_total. Only of ranks with the call "+
-			"profile.",
+		"Bytes in mpit_call_messages_total: a sum of mpit_call_bytes_total. Only for ranks with the call profile.",
 		func(r *portrait) float64 { return r.sums.messageBytes }),
 	ofRank("mpit_call_collectives_total", "{call}", onceProfiled,
-		"Collectives that no rank leaves before all have come (barrier, allreduce, allgather, alltoall, reduce-scatter), "+
-			"on communicators with a name of their own: a sum of mpit_call_time_seconds_count. Only of ranks with the "+
-			"call profile.",
+		"Collectives that no rank leaves before all have entered (barrier, allreduce, allgather, alltoall, "+
+			"reduce-scatter), on communicators with a name of their own: a sum of mpit_call_time_seconds_count. Only "+
+			"for ranks with the call profile.",
 		func(r *portrait) float64 { return r.sums.collectives }),
 	ofRank("mpit_call_collective_seconds_total", "", onceProfiled,
-		"Time in mpit_call_collectives_total: a sum of mpit_call_time_seconds_sum. Only of ranks with the call profile.",
+		"Time in mpit_call_collectives_total: a sum of mpit_call_time_seconds_sum. Only for ranks with the call profile.",
 		func(r *portrait) float64 { return r.sums.collectiveS }),
 	ofRank("mpit_call_running_seconds", "", whileProfiled,
-		"How long the longest call of MPI under way in the rank, of any thread, has taken; 0: there was none. Only of "+
-			"ranks with the call profile.",
+		"How long the longest MPI call under way in any thread of the rank has taken so far; 0: there is none. Only "+
+			"for ranks with the call profile.",
 		func(r *portrait) float64 { return r.calls.Running }),
 }
 
@@ -251,7 +246,7 @@ func longCallLabels(c *api.LongCall) []mapping.Label {
 // names.
 func Families() []Family {
 	all := append(self.Families(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
-		familyPvarCategory, familyCategoryParent, familyControlRanks, familyCallRunning, familyCallKind, familyNodeExtreme)
+		familyPvarCategory, familyControlRanks, familyCallRunning, familyCallKind, familyNodeExtreme)
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)
 	}

@@ -2,7 +2,6 @@ package categories
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -95,20 +95,18 @@ func TestStandingIsBounded(t *testing.T) {
 }
 
 func TestRowsAreBounded(t *testing.T) {
+	vars, infos := variablesNamed("a"), []variables.Info{{Name: "a", Class: mpit.ClassCounter}}
 	var list []mpit.Category
-	top := mpit.Category{Index: 0, Name: strings.Repeat("t", 1000)}
 	for i := range MaxRows + 5 {
-		list = append(list, mpit.Category{Index: i + 1, Name: fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000))})
-		top.Subcategories = append(top.Subcategories, i+1)
+		list = append(list, mpit.Category{Index: i, Name: fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000)),
+			Variables: []int{0}})
 	}
-	rows, over := Rows(append(list, top), nil, nil)
+	rows, over := Rows(list, vars, infos)
 	assert.Len(t, rows, MaxRows)
 	assert.Equal(t, 5, over)
 	assert.Len(t, rows[0].Category, clean.MaxLabel)
-	assert.Len(t, rows[0].Parent, clean.MaxLabel)
 
-	top.Subcategories = slices.Repeat([]int{1}, maxEntries+3)
-	rows, over = Rows([]mpit.Category{top, list[0]}, nil, nil)
+	rows, over = Rows([]mpit.Category{{Name: "all", Variables: make([]int, maxEntries+3)}}, vars, infos)
 	assert.Len(t, rows, 1)
 	assert.Equal(t, 3, over, "the same again and again")
 }

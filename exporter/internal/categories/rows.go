@@ -6,31 +6,26 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// MaxRows bounds the series that say which categories there are, of one user: Open MPI has some hundred.
+// MaxRows bounds the series that say where variables stand, of one user.
 const MaxRows = 8192
 
 // maxEntries bounds what is looked at of one rank's categories: everybody waits meanwhile, and there may be the same
 // two million times.
 const maxEntries = 1 << 17
 
-// Row is a series that says where a variable stands, or, without a name, which category another one stands in.
+// Row is a series that says in which category a variable stands.
 type Row struct {
 	Name, Class string // of the variable
 	Category    string
-	Parent      string
 }
 
 // Rows makes series of categories: at most MaxRows, over says how many more there would be.
 func Rows(list []mpit.Category, vars *mpit.Variables, infos []variables.Info) (rows []Row, over int) {
 	described := map[int]*variables.Info{} // by MPI_T's index
 	if vars != nil {
-		for i := range min(len(vars.ByID), len(infos)) {
+		for i := range infos[:min(len(infos), len(vars.ByID))] {
 			described[vars.ByID[i].Index] = &infos[i]
 		}
-	}
-	names := map[int]string{}
-	for i := range list {
-		names[list[i].Index] = clean.Label(list[i].Name)
 	}
 	seen := map[Row]bool{}
 	entries := 0
@@ -50,15 +45,10 @@ func Rows(list []mpit.Category, vars *mpit.Variables, infos []variables.Info) (r
 	}
 	for i := range list {
 		c := &list[i]
-		name := names[c.Index]
+		name := clean.Label(c.Name)
 		for _, index := range c.Variables {
 			if info := described[index]; info != nil {
 				add(Row{Name: info.Name, Class: info.Class.String(), Category: name})
-			}
-		}
-		for _, index := range c.Subcategories {
-			if name != "" && index != c.Index {
-				add(Row{Category: names[index], Parent: name})
 			}
 		}
 	}

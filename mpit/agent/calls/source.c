@@ -115,12 +115,12 @@ static void describe(size_t i, struct source_variable *out)
 			COUNTER, false,
 			"Calls that could not be counted: no memory for a thread's block, or their object or datatype was freed meanwhile"
 		},
-		[TIME] = { TIMER, true, "Time in calls of this function from outside MPI, and how many took how long" },
-		[OUT] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given to send or write" },
-		[IN] = { AGGREGATE, false, "Bytes that calls of this function from outside MPI were given, or had given room for" },
-		[SIZE] = { AGGREGATE, true, "How many calls of this function from outside MPI were of which size, in bytes of the larger buffer" },
-		[MESSAGES] = { COUNTER, false, "Messages sent to this rank of MPI_COMM_WORLD, one-sided ones too; other: to all without a variable" },
-		[BYTES] = { AGGREGATE, false, "Bytes sent to this rank of MPI_COMM_WORLD, one-sided ones too; other: to all without a variable" },
+		[TIME] = { TIMER, true, "Duration of the program's calls of this function" },
+		[OUT] = { AGGREGATE, false, "Bytes of the program's calls of this function, to send or write" },
+		[IN] = { AGGREGATE, false, "Bytes of the program's calls of this function, received or read, or the room for them" },
+		[SIZE] = { AGGREGATE, true, "Sizes of the program's calls of this function, in bytes of the larger buffer" },
+		[MESSAGES] = { COUNTER, false, "Messages sent to this rank of MPI_COMM_WORLD, one-sided operations included; other: to ranks without a variable" },
+		[BYTES] = { AGGREGATE, false, "Bytes sent to this rank of MPI_COMM_WORLD, one-sided operations included; other: to ranks without a variable" },
 	};
 	const struct variable *v = &variables[i];
 
@@ -412,7 +412,7 @@ static void object_freed(int kind, uint64_t handle, uint32_t number)
 static const struct source source = {
 	.version = SOURCE_VERSION,
 	.category = "mpit_calls",
-	.category_description = "Calls of MPI from outside MPI, as the exporter's call profile measures them",
+	.category_description = "MPI calls made by the program, measured by the exporter's call profile",
 	.begin = begin,
 	.measure = measure,
 	.count = count,

@@ -37,7 +37,7 @@ const (
 func newRefusals() *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "mpit_exporter_http_refused_total",
-		Help: "HTTP connections and requests that were refused because too many are open, by reason.",
+		Help: "HTTP connections and requests refused because too many were open, by reason.",
 	}, []string{"reason"})
 	for _, reason := range []string{refusedConnections, refusedAddressConnections, refusedAddressScrapes} {
 		c.WithLabelValues(reason)

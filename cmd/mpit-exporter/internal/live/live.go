@@ -145,7 +145,7 @@ type Job struct {
 // JobList is the answer to GET /api/v1/jobs.
 type JobList struct {
 	Time time.Time `json:"time"` // when the ranks were asked
-	Jobs []Job     `json:"jobs"` // those first that need somebody
+	Jobs []Job     `json:"jobs"` // those that need attention first
 }
 
 // ReportList is the answer to GET /api/v1/report.

@@ -69,7 +69,7 @@ func TestJobs(t *testing.T) {
 			order = append(order, j.Job.ID+" "+j.Verdict.State)
 		}
 		assert.Equal(t, []string{"17 " + verdict.WaitsForOne, "16 " + verdict.Broken, "18 " + verdict.Healthy}, order,
-			"those first that need somebody")
+			"those that need attention first")
 		assert.Equal(t, map[string]int{"up": 2}, list.Jobs[0].States)
 		assert.True(t, list.Jobs[0].Whole, "nothing is remembered yet")
 		assert.InDelta(t, 3600, list.Jobs[0].Seconds, 1e-6)

@@ -93,7 +93,7 @@ func (w *Writer) Close() {
 func (w *Writer) LostLines() prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "mpit_exporter_log_lines_lost_total",
-		Help: "Lines of the log that were thrown away because nobody read them.",
+		Help: "Log lines dropped because nobody read them in time.",
 	}, func() float64 { return float64(w.lost.Load()) })
 }
 

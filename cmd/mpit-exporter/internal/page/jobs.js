@@ -1,4 +1,4 @@
-// The jobs of this node: a sentence and a bar each, those that need somebody first.
+// The jobs of this node: a sentence and a bar each, those that need attention first.
 
 import { of } from "./address.js";
 import { sameJob } from "./api.js";

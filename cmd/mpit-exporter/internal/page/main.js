@@ -28,7 +28,7 @@ const state = {
 const window = () => (inAddress().whole ? "0" : "5s");
 const interval = () => Number(byId("interval").value) * 1000;
 
-// choose makes the job that the address names the one that is looked at; if it names none, one that needs somebody or runs, and
+// choose makes the job that the address names the one that is looked at; if it names none, one that needs attention or runs, and
 // stays with it as long as it does.
 function choose() {
   const named = inAddress();

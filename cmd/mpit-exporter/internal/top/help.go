@@ -8,20 +8,20 @@ import (
 
 const help = `Keys
   Down Up j k Tab  the next job, or the one before
-  Esc              the job that needs somebody most, whichever it is
-  s                sort by the next column; the one that counts is marked
-  v                variables of MPI_T that move, not calls and ranks; and back
-  space            look at once
+  Esc              the job that needs attention most
+  s                sort by the next column; ▼ marks it
+  v                MPI_T variables that change, not calls and ranks; and back
+  space            refresh now
   q Ctrl-C         end
 
 What is shown
-  Figures are of the time between two looks, or since the job began.
-  SHARE          of all ranks' time
-  MOST IN RANKS  in which ranks it is largest, and their own share
+  Figures cover the time between two refreshes, or the time since the job began.
+  SHARE          share of all ranks' time
+  MOST IN RANKS  the ranks that spend most of their time in it, and how much
   RANKS          from late to early: the others wait for the first
   █ USEFUL       outside MPI
   ▒ SEND, FILE   in MPI, but not to wait for other ranks
-  ░ WAIT, COLLECTIVE   where a rank waits for others, if it does
+  ░ WAIT, COLLECTIVE   where a rank may wait for others
 
 Any key goes back.`
 

@@ -24,7 +24,7 @@ import (
 
 // View is what is shown.
 type View struct {
-	Reports []*report.Report // those first that need somebody
+	Reports []*report.Report // those that need attention first
 	Picked  int              // which of them is shown whole
 	Order   string           // the column by which rows are sorted; where a table hasn't got it, its first
 	Raw     bool             // show variables, also of a job whose calls are measured
