@@ -181,9 +181,12 @@ func (e *Exporter) upToDate(such func(*rank) bool) bool {
 func (r *rank) status() api.RankStatus {
 	s := r.About
 	s.State, s.Calls = r.state.String(), r.facts.calls
-	if r.end != mpit.EndNone {
+	switch {
+	case r.end != mpit.EndNone:
 		ended := r.ended
 		s.EndReason, s.Ended = r.end.String(), &ended
+	case r.line == nil:
+		s.Disconnected = r.gone
 	}
 	return s
 }
