@@ -89,7 +89,7 @@ func (s source) Connected(which api.Selector) []api.Connected {
 	for _, r := range g.table.ordered {
 		if r.line != nil && r.end == mpit.EndNone && which.Selects(r.ID) {
 			list = append(list, api.Connected{
-				Session: r.line.session, Status: r.status(), Late: r.state == stateLate, Library: r.version,
+				Session: r.line.session, Status: r.status(), Late: r.state == stateLate,
 			})
 		}
 	}
