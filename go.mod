@@ -7,6 +7,7 @@ ignore ./dashboards/draw/node_modules
 
 require (
 	github.com/alecthomas/kingpin/v2 v2.4.0
+	github.com/clipperhouse/displaywidth v0.11.0
 	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/gdamore/tcell/v3 v3.6.0
 	github.com/google/uuid v1.6.0
@@ -40,7 +41,6 @@ require (
 )
 
 require (
-	github.com/clipperhouse/displaywidth v0.11.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/gdamore/encoding v1.0.1 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect

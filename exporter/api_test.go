@@ -60,14 +60,16 @@ func TestAPICatalogue(t *testing.T) {
 	other := small("2", 0)
 	other.Hello.LibraryVersion = "MPICH Version: 4.0.2"
 	all := mpittest.New(mpittest.Everything())
-	n.connect(mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(other), all)
+	alike := small("3", 0)
+	alike.Hello.LibraryVersion = other.Hello.LibraryVersion
+	n.connect(mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(other), mpittest.New(alike), all)
 
 	list := fromJSON[api.CatalogueList](t, get(n.API(), "/api/v1/catalogue"))
-	var libraries []string
+	var of []string
 	for _, c := range list.Catalogues {
-		libraries = append(libraries, c.Rank.Library+" "+c.Rank.LibraryVersion)
+		of = append(of, strings.TrimSpace(c.Rank.JobID+" "+c.Rank.Library+" "+c.Rank.LibraryVersion))
 	}
-	assert.Equal(t, []string{"openmpi 4.1.4", "mpich 4.0.2", " "}, libraries, "each library once")
+	assert.Equal(t, []string{"1 openmpi 4.1.4", "2 mpich 4.0.2", "3 mpich 4.0.2", "everything"}, of, "each world once")
 	assert.Empty(t, list.Errors)
 	variables := list.Catalogues[0].Variables
 	require.Len(t, variables, 4)

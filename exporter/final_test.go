@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -54,6 +55,47 @@ func TestFinalTaken(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAskedWhileItEnds: a round that asks a rank whose last sample is being taken is over when that has been, not when the
+// rank is let go from MPI_Finalize: it may be waiting for this round.
+func TestAskedWhileItEnds(t *testing.T) {
+	told, let := make(chan bool), make(chan struct{})
+	n := startNodeWith(t, socketPath(t), []mpit.ListenOption{mpit.WithHeldFinals()},
+		Config{FinalTaken: func(context.Context) {
+			told <- true
+			<-let
+		}})
+	agent := mpittest.New(small("1", 0))
+	n.connect(agent)
+	n.scrape() // who has never answered is not waited for for long
+	var r *rank
+	n.ranks.with(func(g *registry) { r = g.table.ordered[0] })
+	r.contents.Lock()
+	finished := make(chan error, 1)
+	go func() { finished <- agent.FinishConnected(t.Context(), mpit.EndFinalize, true) }()
+	require.Eventually(t, func() (begun bool) {
+		n.ranks.with(func(g *registry) { begun = g.finals[ownUID] > 0 })
+		return begun
+	}, longest, time.Millisecond)
+	asked := make(chan error, 1)
+	patient, cancel := context.WithTimeout(t.Context(), 2*longest) // at its deadline a round is over in any case
+	defer cancel()
+	go func() {
+		_, err := n.Values(patient, api.Selector{}, true)
+		asked <- err
+	}()
+	require.Eventually(t, func() bool { return r.line.asked.Load() != nil }, longest, time.Millisecond)
+	r.contents.Unlock()
+	<-told
+	select {
+	case err := <-asked:
+		require.NoError(t, err)
+	case <-time.After(longest):
+		t.Error("the round waits for a rank that waits")
+	}
+	close(let)
+	require.NoError(t, <-finished)
 }
 
 // TestRemaining: what there is left to do before an exporter of one job may end.

@@ -10,7 +10,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
@@ -44,7 +43,6 @@ type rank struct {
 	arrived uint64 // rises from rank to rank
 	library mapping.Library
 	since   time.Time // since when the exporter can vouch for what only it counts; zero: since the rank began
-	version string    // of the library, as the rank wrote it
 	world   *world
 
 	contents *guard.Value[contents] // what has been taken in of it
@@ -155,7 +153,6 @@ func newRank(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 			Labels: board.Labels(w.ID),
 		},
 		library: mapping.ParseLibrary(h.LibraryVersion),
-		version: clean.Cut(h.LibraryVersion, clean.MaxLabel),
 	}
 	r.contents = guard.New(contents{base: b, rank: r, left: map[string]int{}})
 	r.controls.left = map[string]int{}

@@ -153,6 +153,11 @@ func (g *registry) disconnect(r *rank, l *line) {
 // finish marks a rank as ended and makes room for it.
 func (g *registry) finish(r *rank, reason mpit.EndReason, at time.Time) {
 	r.finish(reason, at)
+	if r.line != nil {
+		if q := r.line.asked.Load(); q != nil {
+			q.settle() // no round waits until it is let go from MPI_Finalize
+		}
+	}
 	g.table.enter(r)
 	g.dropControls(r)
 	g.log.Debug("rank ended", append(r.attrs(), "reason", r.end.String())...)

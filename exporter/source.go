@@ -89,7 +89,7 @@ func (s source) Connected(which api.Selector) []api.Connected {
 	for _, r := range g.table.ordered {
 		if r.line != nil && r.end == mpit.EndNone && which.Selects(r.ID) {
 			list = append(list, api.Connected{
-				Session: r.line.session, Status: r.status(), Late: r.state == stateLate, Library: r.version,
+				Session: r.line.session, Status: r.status(), Late: r.state == stateLate,
 			})
 		}
 	}
@@ -181,9 +181,12 @@ func (e *Exporter) upToDate(such func(*rank) bool) bool {
 func (r *rank) status() api.RankStatus {
 	s := r.About
 	s.State, s.Calls = r.state.String(), r.facts.calls
-	if r.end != mpit.EndNone {
+	switch {
+	case r.end != mpit.EndNone:
 		ended := r.ended
 		s.EndReason, s.Ended = r.end.String(), &ended
+	case r.line == nil:
+		s.Disconnected = r.gone
 	}
 	return s
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -143,14 +143,27 @@ func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
 	if len(running) == 1 {
 		return running[0], nil
 	}
-	var jobs []string
-	for _, r := range found {
+	return nil, manyJobs(found)
+}
+
+// manyJobs is that there are several where one is meant.
+type manyJobs []*report.Report
+
+func (m manyJobs) Error() string {
+	return fmt.Sprintf("there are %d jobs; choose one with --jobid", len(m))
+}
+
+// Lines has a line for each job, the one that needs somebody first.
+func (m manyJobs) Lines() []string {
+	lines := []string{fmt.Sprintf("%s: report: %s:", cli.ProgramName, m)}
+	for _, r := range slices.SortedStableFunc(slices.Values(m),
+		func(a, b *report.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }) {
 		state := "runs"
 		if r.Job.Ended != nil {
 			state = "ended " + r.Job.Ended.Local().Format(time.DateTime)
 		}
-		jobs = append(jobs, fmt.Sprintf("%s (--world=%s, %s, %s)", table.Clean(r.Job.ID), table.Clean(r.Job.World),
-			table.Clean(path.Base(r.Job.Program)), state))
+		lines = append(lines, fmt.Sprintf("  %s (--world=%s, %s, %s): %s", table.Clean(r.Job.ID), table.Clean(r.Job.World),
+			table.Clean(path.Base(r.Job.Program)), state, r.Verdict.Text))
 	}
-	return nil, fmt.Errorf("there are %d jobs; choose one with --jobid: %s", len(jobs), strings.Join(jobs, ", "))
+	return lines
 }

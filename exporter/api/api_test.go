@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,10 +65,10 @@ func TestTooManyReads(t *testing.T) {
 	}
 }
 
-// Of each library a rank is asked that isn't late, and a few besides; where ranks are named, each is.
+// Of each world a rank is asked that isn't late, and a few besides; where ranks are named, each is.
 func TestChoose(t *testing.T) {
-	rank := func(number int, library string, late bool) Connected {
-		return Connected{Status: RankStatus{Rank: number}, Library: library, Late: late}
+	rank := func(number int, world string, late bool) Connected {
+		return Connected{Status: RankStatus{Rank: number, World: world}, Late: late}
 	}
 	numbers := func(lists [][]Connected) (numbers [][]int) {
 		for _, list := range lists {
@@ -84,8 +85,22 @@ func TestChoose(t *testing.T) {
 		rank(5, "a", false),
 		rank(6, "b", false), rank(7, "b", true),
 	}
-	assert.Equal(t, [][]int{{5, 0, 2}, {1, 6, 7}}, numbers(choose(ranks, false)))
-	assert.Equal(t, [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}, numbers(choose(ranks, true)))
-	assert.Len(t, choose(slices.Repeat(ranks, 3), true), maxCatalogues)
-	assert.Empty(t, choose(nil, false))
+	lists, left := choose(ranks, false)
+	assert.Equal(t, [][]int{{5, 0, 2}, {1, 6, 7}}, numbers(lists))
+	assert.Zero(t, left)
+	lists, left = choose(ranks, true)
+	assert.Equal(t, [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}, numbers(lists))
+	assert.Zero(t, left)
+	lists, _ = choose(slices.Repeat(ranks, 3), true)
+	assert.Len(t, lists, maxCatalogues)
+	lists, _ = choose(nil, false)
+	assert.Empty(t, lists)
+
+	ranks = nil
+	for i := range 2 * (maxCatalogues + 3) {
+		ranks = append(ranks, rank(i, strconv.Itoa(i/2), false))
+	}
+	lists, left = choose(ranks, false)
+	assert.Len(t, lists, maxCatalogues)
+	assert.Equal(t, 3, left, "worlds, not ranks")
 }

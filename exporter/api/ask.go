@@ -24,12 +24,11 @@ const (
 type Connected struct {
 	Session *mpit.Session
 	Status  RankStatus
-	Late    bool   // it didn't answer in the last round
-	Library string // its version string; ranks with equal ones have equal catalogues
+	Late    bool // it didn't answer in the last round
 }
 
 func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which Selector) {
-	chosen := choose(h.Connected(which), !which.All())
+	chosen, left := choose(h.Connected(which), !which.All())
 	if len(chosen) == 0 && !which.All() {
 		h.answer.Error(w, http.StatusNotFound, errors.New("no connected rank has these labels"))
 		return
@@ -45,6 +44,10 @@ func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which
 	}
 	wg.Wait()
 	list := CatalogueList{Catalogues: []Catalogue{}}
+	if left > 0 {
+		list.Errors = append(list.Errors, fmt.Sprintf("exporter: the catalogues of %d more MPI_COMM_WORLDs are left out; "+
+			"ask for those of one job", left))
+	}
 	size := 0
 	for i, c := range read {
 		if failed[i] == nil {
@@ -88,21 +91,29 @@ func readOne(ctx context.Context, candidates []Connected, mapper *variables.Mapp
 }
 
 // choose returns lists of ranks that answer the same, in the order in which to try them: each rank where ranks are
-// named, else those of each library.
-func choose(ranks []Connected, named bool) (lists [][]Connected) {
-	byLibrary := map[string]int{}
+// named, else those of each MPI_COMM_WORLD, as its ranks have one library with the same settings. left is how many worlds
+// there are besides.
+func choose(ranks []Connected, named bool) (lists [][]Connected, left int) {
+	type world struct{ jobID, world, user string }
+	byWorld := map[world]int{}
+	const out = -1
 	for _, r := range ranks {
-		at, known := byLibrary[r.Library]
+		of := world{r.Status.JobID, r.Status.World, r.Status.User}
+		at, known := byWorld[of]
 		switch {
+		case !named && known && at == out:
 		case !named && known && !r.Late && lists[at][0].Late:
 			lists[at] = slices.Insert(lists[at], 0, r)[:min(len(lists[at])+1, maxCandidates)]
 		case !named && known && len(lists[at]) < maxCandidates:
 			lists[at] = append(lists[at], r)
 		case !named && known:
 		case len(lists) < maxCatalogues:
-			byLibrary[r.Library] = len(lists)
+			byWorld[of] = len(lists)
 			lists = append(lists, []Connected{r})
+		case !named:
+			byWorld[of] = out
+			left++
 		}
 	}
-	return lists
+	return lists, left
 }

@@ -42,7 +42,9 @@ type RankStatus struct {
 	Partition      string     `json:"partition,omitempty"`
 	Started        *time.Time `json:"started,omitempty"`
 	Ended          *time.Time `json:"ended,omitempty"`
-	Calls          *Calls     `json:"calls,omitempty"` // absent: the rank has no call profile
+	// Since when it has no connection: its last sample may follow, or it comes again. Zero: it has one, or has ended.
+	Disconnected time.Time `json:"-"`
+	Calls        *Calls    `json:"calls,omitempty"` // absent: the rank has no call profile
 }
 
 // Calls is what a rank's call profile says of the moment of its last answer. Times are in seconds.

@@ -67,7 +67,7 @@ func TestOpenMPICatalogue(t *testing.T) {
 	var list api.CatalogueList
 	server.GetJSON(t, "/api/v1/catalogue", &list)
 	require.Empty(t, list.Errors)
-	require.Len(t, list.Catalogues, 1, "one for the one library that is there")
+	require.Len(t, list.Catalogues, 1, "one for the one world that is there")
 	variables := map[string]api.VariableStatus{}
 	for _, v := range list.Catalogues[0].Variables {
 		variables[v.Name] = v

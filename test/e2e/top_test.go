@@ -44,10 +44,12 @@ func TestTopInATerminal(t *testing.T) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			t.Parallel()
 			exporter := suite.Exporter(t)
-			empty := startTop(t, exporter, 80, 24)
-			empty.Await(t, "that there is nothing", contains("No rank has come yet."))
-			empty.Type(t, "q")
-			assert.Zero(t, empty.Wait(t))
+			for _, locale := range []string{"C.UTF-8", "de_DE.ISO-8859-1", "C"} {
+				empty := startTop(t, exporter, 80, 24, "LC_ALL="+locale)
+				empty.Await(t, "that there is nothing", contains("No rank has come yet."))
+				empty.Type(t, "q")
+				assert.Zero(t, empty.Wait(t), locale)
+			}
 
 			job := uneven(mpi, "--calls")
 			job.Socket, job.Args = exporter.Socket, append(job.Args, "--steps=1000000", "--seconds=0", "--pause=30")

@@ -21,8 +21,8 @@ type valued struct {
 	name, unit string
 	counts     bool // its values have a sum; of others the largest is shown
 	sum, most  float64
-	events     float64 // of histograms
-	histogram  bool
+	counted    float64         // of histograms: how many there were, of what
+	what       string          // unit of counted; empty: it is no histogram
 	rank       int             // in which it is largest, or together
 	objects    map[string]bool // "comm halo"
 }
@@ -78,7 +78,7 @@ func (w *world) add(rank int, variables []api.VariableValues) {
 		to := w.variables[name]
 		if to == nil {
 			to = &valued{name: name, unit: v.Unit, counts: v.Kind == "counter" || v.Kind == "histogram",
-				histogram: v.Kind == "histogram", most: math.Inf(-1), objects: map[string]bool{}}
+				what: countedBy(v), most: math.Inf(-1), objects: map[string]bool{}}
 			w.variables[name] = to
 		}
 		for _, s := range v.Series {
@@ -86,9 +86,9 @@ func (w *world) add(rank int, variables []api.VariableValues) {
 			if err != nil || math.IsNaN(value) {
 				continue
 			}
-			events, _ := strconv.ParseFloat(cmp.Or(s.Count, "0"), 64)
+			counted, _ := strconv.ParseFloat(cmp.Or(s.Count, "0"), 64)
 			to.sum += value
-			to.events += events
+			to.counted += counted
 			if value > to.most {
 				to.most, to.rank = value, rank
 			}
@@ -97,6 +97,17 @@ func (w *world) add(rank int, variables []api.VariableValues) {
 			}
 		}
 	}
+}
+
+// countedBy is the unit of what a histogram counts; empty: it is none.
+func countedBy(v *api.VariableValues) string {
+	switch {
+	case v.Kind != "histogram":
+		return ""
+	case v.Distribution:
+		return "{call}"
+	}
+	return "{event}"
 }
 
 // objectOf is the object that a series is of; "": none.
@@ -155,8 +166,8 @@ func (v *valued) on() string {
 // value is of all ranks and objects together, or the largest.
 func (v *valued) value() string {
 	switch {
-	case v.histogram:
-		return units.Value(v.unit, v.sum) + " in " + units.Value("{event}", v.events)
+	case v.what != "":
+		return units.Value(v.unit, v.sum) + " in " + units.Value(v.what, v.counted)
 	case v.counts:
 		return units.Value(v.unit, v.sum)
 	}

@@ -30,6 +30,8 @@ func TestValues(t *testing.T) {
 		Ranks: []api.RankValues{
 			rank("17", 0, sent(on("halo", "1024"), on("rows", "1024")), queue(on("halo", "3")),
 				api.VariableValues{Name: "time", Kind: "histogram", Unit: "s",
+					Series: []api.SeriesValue{{Count: "10", Sum: "0.5"}}},
+				api.VariableValues{Name: "sends", Kind: "histogram", Unit: "s", Distribution: true,
 					Series: []api.SeriesValue{{Count: "10", Sum: "0.5"}}}),
 			rank("17", 1, sent(on("halo", "2048")), queue(on("halo", "5"))),
 			rank("18", 0, queue(on("halo", "NaN"))),
@@ -45,6 +47,7 @@ func TestValues(t *testing.T) {
 NAME   ON         VALUE               OF
 files  2 objects  2                   all ranks
 queue  halo       5 messages          rank 1
+sends  -          500ms in 10 calls   all ranks
 sent   2 comms    4.00 KiB            all ranks
 time   -          500ms in 10 events  all ranks
 3 series had no room in the answer; choose with --rank

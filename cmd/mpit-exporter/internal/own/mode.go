@@ -43,15 +43,19 @@ type Mode struct {
 
 	first, look time.Duration // firstWait, lookInterval, but in tests
 
-	endpoint string                          // to which figures are pushed; empty: nowhere
-	finals   *finalPush                      // nil: nothing is pushed
-	report   func(ctx context.Context) error // writes the report; nil: there is none
+	endpoint string        // to which figures are pushed; empty: nowhere
+	finals   *finalPush    // nil: nothing is pushed
+	report   reportWriter  // nil: there is none
+	left     chan struct{} // gets a value when processes have ended
 
 	page     Page
 	sd       string // path of the file-SD file; empty: none
 	presence *presence.Presence
 	begun    bool // it has said that it serves
 }
+
+// reportWriter writes the report; ifKilled: only if ranks have just been killed.
+type reportWriter func(ctx context.Context, ifKilled bool) error
 
 // Page is where scrapers find it.
 type Page struct {
@@ -93,7 +97,7 @@ func take(path string, pipe *os.File) (*Mode, error) {
 		unix.CloseOnExec(fd) // getent is run later
 	}
 	unix.Umask(0o077)
-	m := &Mode{pipe: pipe, first: firstWait, look: lookInterval}
+	m := &Mode{pipe: pipe, first: firstWait, look: lookInterval, left: make(chan struct{}, 1)}
 	if err := json.Unmarshal([]byte(os.Getenv(envSettings)), &m.order); err != nil {
 		return nil, fmt.Errorf("%s %s is for %s exec --own alone: reading its settings: %w",
 			cli.ProgramName, Command, cli.ProgramName, err)
@@ -162,17 +166,32 @@ func (o *Mode) Reports(
 		return fmt.Errorf("--report: %w", err)
 	}
 	var one sync.Mutex // what is written last is newest
-	o.report = func(ctx context.Context) error {
+	o.report = func(ctx context.Context, ifKilled bool) error {
 		one.Lock()
 		defer one.Unlock()
 		list, err := values(ctx, api.Selector{}, true)
 		if err != nil {
 			return fmt.Errorf("getting the values for the report: %w", err)
 		}
+		if killed := endKilled(list.Ranks); ifKilled && !killed {
+			return nil
+		}
 		return file.Write(ctx, list)
 	}
-	o.deliver(o.report, logger)
+	o.deliver(func(ctx context.Context) error { return o.report(ctx, false) }, logger)
 	return nil
+}
+
+// endKilled ends ranks that have no connection any more and no process. The exporter gives their last sample two seconds
+// to come; mpirun has ended by then, and the user has read the report.
+func endKilled(ranks []api.RankValues) (killed bool) {
+	for i := range ranks {
+		if r := &ranks[i].Rank; !r.Disconnected.IsZero() && presence.Ended(r.PID) {
+			r.State, r.EndReason, r.Ended = "ended", mpit.EndLost.String(), &r.Disconnected
+			killed = true
+		}
+	}
+	return killed
 }
 
 // deliver lets ranks that end wait for this, too.
@@ -246,13 +265,13 @@ func (o *Mode) Begin(
 		stop := o.reportNowAndThen(ctx, logger)
 		o.awaitEnd(ctx, remaining, logger)
 		stop()
-		o.writeReport(context.WithoutCancel(ctx), logger)
+		o.writeReport(context.WithoutCancel(ctx), false, logger)
 	}()
 	return ctx
 }
 
 // reportNowAndThen writes the report again and again, so that what is known of ranks that are killed is not nothing,
-// and somebody may look at it while the job runs. It returns what ends it.
+// and somebody may look at it while the job runs, and when ranks have been killed. It returns what ends it.
 func (o *Mode) reportNowAndThen(ctx context.Context, logger *slog.Logger) (stop func()) {
 	if o.report == nil {
 		return func() {}
@@ -264,7 +283,9 @@ func (o *Mode) reportNowAndThen(ctx context.Context, logger *slog.Logger) (stop 
 		for wait := firstReport; ; wait = min(2*wait, reportInterval) {
 			select {
 			case <-time.After(wait):
-				o.writeReport(ctx, logger)
+				o.writeReport(ctx, false, logger)
+			case <-o.left:
+				o.writeReport(ctx, true, logger)
 			case <-ctx.Done():
 				return
 			}
@@ -273,14 +294,14 @@ func (o *Mode) reportNowAndThen(ctx context.Context, logger *slog.Logger) (stop 
 	return func() { cancel(); <-done }
 }
 
-// writeReport writes the report, if there is to be one.
-func (o *Mode) writeReport(ctx context.Context, logger *slog.Logger) {
+// writeReport writes the report, if there is to be one; ifKilled: only if ranks have just been killed.
+func (o *Mode) writeReport(ctx context.Context, ifKilled bool, logger *slog.Logger) {
 	if o.report == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	if err := o.report(ctx); err != nil && ctx.Err() == nil {
+	if err := o.report(ctx, ifKilled); err != nil && ctx.Err() == nil {
 		logger.Error("The report of the job was not written", "err", err)
 	}
 }
@@ -290,9 +311,17 @@ func (o *Mode) awaitEnd(ctx context.Context, remaining func() (living, untaken i
 	began := time.Now()
 	var over time.Time // since when the last values wait to be taken; zero: they don't
 	seen := false      // there has been somebody
+	before := 0
 	for {
 		var look <-chan time.Time
 		present, came := o.presence.Count()
+		if present < before {
+			select {
+			case o.left <- struct{}{}:
+			default: // it is told already, or there is no report
+			}
+		}
+		before = present
 		if present == 0 {
 			living, untaken := remaining()
 			if o.report != nil && !o.order.Page && o.endpoint == "" {

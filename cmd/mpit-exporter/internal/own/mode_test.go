@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reportfile"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 func listenPresence(t *testing.T) *presence.Presence {
@@ -90,6 +94,64 @@ func TestAwaitEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReportOfAKilledRank: who looks at the report when mpirun has ended reads that ranks were killed, though the exporter
+// still waits for what may come of them.
+func TestReportOfAKilledRank(t *testing.T) {
+	p := listenPresence(t)
+	pid, kill := cmdtest.Sleeper(t)
+	require.True(t, p.Enter(pid))
+	ranks := reporttest.Late()[0].Ranks[:2]
+	for i := range ranks {
+		r := &ranks[i].Rank
+		r.State, r.EndReason, r.Ended, r.PID = "late", "", nil, os.Getpid()
+	}
+	ranks[1].Rank.PID = pid
+	file := filepath.Join(t.TempDir(), "report.json")
+	o := &Mode{presence: p, first: time.Hour, look: time.Hour, left: make(chan struct{}, 1),
+		dir: &place.Dir{Path: t.TempDir()}, order: order{Report: file, ReportMode: 0o600}}
+	require.NoError(t, o.Reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
+		return api.ValueList{Ranks: slices.Clone(ranks)}, nil
+	}, slog.New(slog.DiscardHandler)))
+	ends := func() (ends []string) {
+		r, err := reportfile.Load(t.Context(), file)
+		require.NoError(t, err)
+		for i := range r.Ranks {
+			ends = append(ends, r.Ranks[i].End)
+		}
+		slices.Sort(ends)
+		return ends
+	}
+	require.NoError(t, o.report(t.Context(), false))
+	assert.Equal(t, []string{"", ""}, ends())
+
+	for i := range ranks {
+		ranks[i].Rank.Disconnected = reporttest.Began
+	}
+	require.NoError(t, o.report(t.Context(), false))
+	assert.Equal(t, []string{"", ""}, ends(), "a process that is there may connect again")
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, o.report(t.Context(), true))
+	assert.NoFileExists(t, file, "nobody was killed")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		o.awaitEnd(ctx, func() (int, int) { return 2, 0 }, slog.New(slog.DiscardHandler))
+	}()
+	require.Eventually(t, func() bool { return len(p.Changed) == 0 }, cmdtest.Patience, time.Millisecond, "it has not looked")
+	kill()
+	select {
+	case <-o.left:
+	case <-time.After(cmdtest.Patience):
+		t.Fatal("nobody is told that a process has ended")
+	}
+	cancel()
+	<-over
+	require.NoError(t, o.report(t.Context(), true))
+	assert.Equal(t, []string{"", "lost"}, ends())
 }
 
 func TestAwaitEndOfAContext(t *testing.T) {

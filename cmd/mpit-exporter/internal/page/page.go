@@ -88,6 +88,15 @@ func Serve(mux *http.ServeMux, version string, links []Link) error {
 	return nil
 }
 
+// Palette is the style sheet with the colours of what ranks do with their time, for other pages that show it.
+func Palette() (string, error) {
+	text, err := pageFiles.ReadFile("palette.css")
+	if err != nil {
+		return "", fmt.Errorf("reading the palette: %w", err)
+	}
+	return string(text), nil
+}
+
 // pageFile serves one file. A browser asks each time whether it has changed, for the exporter may.
 func pageFile(name string, content []byte) http.Handler {
 	sum := sha256.Sum256(content)

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
+
+	"github.com/clipperhouse/displaywidth"
 )
 
-// MaxCell is how many characters of a long value a cell should show.
+// MaxCell is how many columns of a long value a cell should show.
 const MaxCell = 40
 
 // New returns a writer that aligns what rows there are in columns. Flush ends it.
@@ -43,14 +45,11 @@ func Clean(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))), " ")
 }
 
-// Shorten cuts a text after so many characters.
-func Shorten(s string, n int) string {
-	runes := []rune(s)
-	if len(runes) <= n {
-		return s
-	}
-	return string(runes[:n-1]) + "…"
-}
+// Width is how many columns of a terminal a text takes: some characters take two, others none.
+func Width(s string) int { return displaywidth.String(s) }
+
+// Shorten cuts a text after so many columns.
+func Shorten(s string, columns int) string { return displaywidth.TruncateString(s, columns, "…") }
 
 // Numbers writes numbers, of ranks, shortly and in their order: 0-2,7.
 func Numbers(all []int) string {

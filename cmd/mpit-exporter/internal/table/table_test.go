@@ -22,6 +22,9 @@ func TestClean(t *testing.T) {
 func TestShorten(t *testing.T) {
 	assert.Equal(t, "äöü", Shorten("äöü", 3))
 	assert.Equal(t, "äö…", Shorten("äöüß", 3))
+	assert.Equal(t, "作业", Shorten("作业", 4), "each takes two columns")
+	assert.Equal(t, "作…", Shorten("作业流体", 4))
+	assert.Equal(t, 1, Width("u\u0308"), "and a mark none")
 }
 
 func TestNumbers(t *testing.T) {

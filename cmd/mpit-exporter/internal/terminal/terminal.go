@@ -78,6 +78,9 @@ type Screen struct{ screen tcell.Screen }
 
 // Open takes the process's terminal over.
 func Open() (*Screen, error) {
+	// In a locale of few characters, such as ISO-8859-1, what has none of its own is shown in ASCII: the terminal may or
+	// may not be one of UTF-8.
+	tcell.SetEncodingFallback(tcell.EncodingFallbackASCII)
 	// A terminal that is asked what it can do may answer late, over a slow line into the user's shell: nothing is used
 	// that the VT220 hasn't.
 	s, err := tcell.NewScreen(tcell.OptNegotiation(false), tcell.OptSanitizeContent(true))

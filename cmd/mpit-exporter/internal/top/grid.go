@@ -3,7 +3,6 @@ package top
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
@@ -64,7 +63,7 @@ func (g *grid) lines(rows int) []terminal.Line {
 	for _, row := range all {
 		var line terminal.Line
 		for i, cell := range row {
-			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell.Text))
+			space := strings.Repeat(" ", widths[i]-table.Width(cell.Text))
 			if g.columns[i].number {
 				line = append(line, terminal.Piece{Text: space}, cell)
 			} else if line = append(line, cell); i < len(row)-1 {
@@ -86,13 +85,13 @@ func widthsOf(rows [][]terminal.Piece) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell.Text))
+			widths[i] = max(widths[i], table.Width(cell.Text))
 		}
 	}
 	return widths
 }
 
-// width is how many characters the grid's lines have.
+// width is how many columns of the screen the grid's lines take.
 func (g *grid) width() int {
 	heads := make([]terminal.Piece, len(g.columns))
 	for i, c := range g.columns {
@@ -105,10 +104,10 @@ func (g *grid) width() int {
 	return all
 }
 
-// fit cuts a line to so many characters.
+// fit cuts a line to so many columns.
 func fit(line terminal.Line, columns int) terminal.Line {
 	for i := range line {
-		width := utf8.RuneCountInString(line[i].Text)
+		width := table.Width(line[i].Text)
 		if width > columns {
 			line = append(terminal.Line{}, line[:i+1]...)
 			if columns <= 0 {
@@ -122,14 +121,14 @@ func fit(line terminal.Line, columns int) terminal.Line {
 	return line
 }
 
-// wrap breaks a text into lines of so many characters, the first of which has less room; 0: there is no bound.
+// wrap breaks a text into lines of so many columns, the first of which has less room; 0: there is no bound.
 func wrap(text string, columns, first int) (lines []string) {
 	if columns <= 0 {
 		return []string{text}
 	}
 	line, room := "", columns-first
 	for _, word := range strings.Fields(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room {
+		if line != "" && table.Width(line)+1+table.Width(word) > room {
 			lines, line, room = append(lines, line), "", columns
 		}
 		if line != "" {

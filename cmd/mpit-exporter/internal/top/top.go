@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
@@ -92,7 +91,7 @@ func (v *View) head(columns int) terminal.Line {
 	}
 	const help = "? help"
 	text := table.Shorten(strings.Join(words, "  "), max(columns-len(help)-2, 1))
-	space := max(columns-utf8.RuneCountInString(text)-len(help), 2)
+	space := max(columns-table.Width(text)-len(help), 2)
 	return terminal.Line{{Text: text + strings.Repeat(" ", space)}, {Text: help, Tone: terminal.Faint}}
 }
 
@@ -183,7 +182,7 @@ func (v *View) about(r *report.Report, columns int) []terminal.Line {
 	}
 	lines := []terminal.Line{{{Text: title, Tone: terminal.Heading}}}
 	badge, text := judged(r)
-	for i, part := range wrap(text, columns, utf8.RuneCountInString(badge.Text)+2) {
+	for i, part := range wrap(text, columns, table.Width(badge.Text)+2) {
 		if i == 0 {
 			lines = append(lines, terminal.Line{badge, {Text: "  " + part}})
 		} else {

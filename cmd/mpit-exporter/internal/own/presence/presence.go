@@ -174,10 +174,15 @@ func (p *Presence) awaitLooking(pid int, started uint64) {
 	p.leave(pid)
 }
 
-// hasEnded says whether a process has ended, reaped or not.
+// hasEnded says whether a process that began then has ended.
 func hasEnded(pid int, started uint64) bool {
+	return launch.StatOf(os.DirFS("/proc"), pid).Started != started || Ended(pid)
+}
+
+// Ended says whether the process that had this number has ended, reaped or not.
+func Ended(pid int) bool {
 	s := launch.StatOf(os.DirFS("/proc"), pid)
-	return errors.Is(unix.Kill(pid, 0), unix.ESRCH) || s.Started != started || s.State == 'Z' || s.State == 'X'
+	return errors.Is(unix.Kill(pid, 0), unix.ESRCH) || s.State == 'Z' || s.State == 'X'
 }
 
 func (p *Presence) leave(pid int) {

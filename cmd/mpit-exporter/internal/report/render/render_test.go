@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -90,6 +91,19 @@ func TestNothingOfARankIsObeyed(t *testing.T) {
 	read, err := report.Read(page.Bytes())
 	require.NoError(t, err)
 	assert.Equal(t, r.WithRanks(0).Calls, read.Calls)
+}
+
+// A page brings the colours that it uses, and of each kind of time there is one.
+func TestColours(t *testing.T) {
+	var page bytes.Buffer
+	r := report.Of(reporttest.Late(), nil)[0]
+	require.NoError(t, HTML(r, &page))
+	for _, used := range regexp.MustCompile(`var\((--[a-z]+)\)`).FindAllStringSubmatch(page.String(), -1) {
+		assert.Contains(t, page.String(), used[1]+": #")
+	}
+	for _, p := range partsOf(&r.Ranks[0]) {
+		assert.Contains(t, page.String(), "."+p.Class+" { background: var(")
+	}
 }
 
 // Pages and JSON are read as what was written; anything else is an error.

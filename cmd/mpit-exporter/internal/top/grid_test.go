@@ -1,0 +1,30 @@
+package top
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+)
+
+// Columns stand below each other whatever a job calls itself and its communicators.
+func TestWideCharacters(t *testing.T) {
+	g := grid{columns: []column{{name: "JOB"}, {name: "CALLS", number: true}, {name: "ON"}}, rows: [][]terminal.Piece{
+		cells(terminal.Usual, "流体", "7", "halo"),
+		cells(terminal.Usual, "solver", "12", "作业"),
+	}}
+	var lines []string
+	for _, line := range g.lines(10) {
+		lines = append(lines, line.Text())
+	}
+	assert.Equal(t, []string{
+		"JOB     CALLS  ON",
+		"流体        7  halo",
+		"solver     12  作业",
+	}, lines)
+	assert.Equal(t, 19, g.width())
+
+	assert.Equal(t, "job 流…", terminal.Line(fit(terminal.Line{{Text: "job "}, {Text: "流体力学"}}, 8)).Text())
+	assert.Equal(t, []string{"流体", "力学 a"}, wrap("流体 力学 a", 8, 2))
+}
