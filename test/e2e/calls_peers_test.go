@@ -99,6 +99,7 @@ func TestPeers(t *testing.T) {
 
 // Nobody has asked for them.
 func TestNoPeers(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.MPICH(t), Program: "profile_peers.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket,
@@ -114,6 +115,7 @@ func TestNoPeers(t *testing.T) {
 // What Open MPI's own monitoring component writes at the end of the same program, which does the same each time. (Where
 // somebody uses MPI_T, as the agent does, it writes nothing.)
 func TestPeersAndMonitoring(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	mpi := harness.OpenMPI(t)
 	if mpi.Major >= 6 {

@@ -139,6 +139,7 @@ func TestCallProfileBesideAToolThatCallsMPI(t *testing.T) {
 // Where Open MPI's own monitoring counts the same, it has the same figures. In 4.1.4 that is collective operations
 // and one-sided transfers: of messages it offers no variable.
 func TestCallProfileAndMonitoring(t *testing.T) {
+	t.Parallel()
 	const (
 		ranks  = 4
 		rounds = 25

@@ -16,6 +16,7 @@ import (
 
 // Debian's MPICH has no performance variables; what there is, is there: ranks, identity, ends, control variables.
 func TestMPICHControlVariables(t *testing.T) {
+	t.Parallel()
 	server := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.MPICH(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket,
@@ -50,6 +51,7 @@ func TestMPICHControlVariables(t *testing.T) {
 // Of Open MPI the catalogue has performance variables with what becomes of them, those that would crash the rank
 // marked as denied.
 func TestOpenMPICatalogue(t *testing.T) {
+	t.Parallel()
 	server := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.OpenMPI(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: server.Socket,

@@ -18,6 +18,7 @@ import (
 
 // What can't work ends with one line that says why, and a status that says so.
 func TestClearErrors(t *testing.T) {
+	t.Parallel()
 	living := suite.Exporter(t)
 	nowhere := filepath.Join(suite.Dir(t), "missing", "agent.sock")
 	cases := []struct {
@@ -57,6 +58,7 @@ func TestClearErrors(t *testing.T) {
 
 // SIGTERM ends the exporter with status 0 and removes its socket; what a killed one left behind is taken over.
 func TestSocketFile(t *testing.T) {
+	t.Parallel()
 	e := suite.Exporter(t)
 	e.Kill(t)
 	require.FileExists(t, e.Socket)

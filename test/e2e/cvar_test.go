@@ -50,6 +50,7 @@ func values(answer control.Answer) []string {
 // A control variable of a running job is set in the ranks that are named and in no other, the job goes on, and what
 // MPI forbids is refused.
 func TestSetControlVariable(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			names := controlVariables[mpi.Name]
@@ -110,6 +111,7 @@ func TestSetControlVariable(t *testing.T) {
 
 // What all ranks must have alike is set in all of them.
 func TestSetControlVariableOfAll(t *testing.T) {
+	t.Parallel()
 	mpi := harness.MPICH(t)
 	server := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
@@ -127,6 +129,7 @@ func TestSetControlVariableOfAll(t *testing.T) {
 
 // A job that has not said so is not written to, not even by root.
 func TestControlVariablesAreNotSetUnasked(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			server := suite.Exporter(t)

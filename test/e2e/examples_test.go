@@ -37,6 +37,7 @@ func (t *transcript) String() string {
 // The standard's tool for long unexpected queues, in Go and from outside the job, tells of the queue of a live one,
 // and of no other.
 func TestUnexpectedExample(t *testing.T) {
+	t.Parallel()
 	tool := filepath.Join(suite.Dir(t), "unexpected")
 	build := suite.Start(t, []string{harness.Tool(t, "go"), "build", "-C", suite.Root(), "-o", tool,
 		"./examples/unexpected"}, nil)

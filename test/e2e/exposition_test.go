@@ -55,6 +55,7 @@ func TestExpositionIsClean(t *testing.T) {
 
 // The three formats that Prometheus asks for show the same series with the same values.
 func TestFormatsAgree(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.OpenMPI(t), Program: "traffic.c", Args: []string{"5", "100", "-"},

@@ -58,6 +58,7 @@ func TestTimerRegisteredAtFirstUse(t *testing.T) {
 // What MPICH has of its TIMERs is what is shown, of those that it registers at first use as well. MPICH has them only if
 // it was built with --enable-mpit-pvars.
 func TestTimersAreTheLibrarysOwn(t *testing.T) {
+	t.Parallel()
 	mpi := harness.MPICH(t)
 	for _, points := range [][]string{{"begun", "used", "twice"}, {"used", "twice"}, nil} {
 		t.Run(strings.Join(append([]string{"scraped"}, points...), " "), func(t *testing.T) {

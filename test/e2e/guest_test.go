@@ -229,6 +229,7 @@ func TestRefusedUnshare(t *testing.T) {
 // Whether a control variable's value can be touched is found out without a descriptor, which in a container is one of
 // the program's: the values are told when it has none left, too, and where the system call for it is refused.
 func TestControlVariablesWithoutDescriptors(t *testing.T) {
+	t.Parallel()
 	refuse := suite.PlainProgram(t, "refuse.c", "any")
 	readable := map[string]int{}
 	for _, calls := range []string{"none", "unshare", "unshare,process_vm_readv"} {
@@ -316,6 +317,7 @@ func TestGuestsWithLimits(t *testing.T) {
 
 // Libraries with static thread-local memory that are opened late find as much room as without the agent.
 func TestStaticTLS(t *testing.T) {
+	t.Parallel()
 	library := suite.PlainProgram(t, "libtls.c", "small", "-shared", "-fPIC", "-DBYTES=64")
 	text, err := os.ReadFile(library)
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 
 // Two mpiruns in one batch script have the same job and the same ranks, at the same time: they differ in their world.
 func TestTwoLaunchesOfOneJob(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
@@ -70,6 +71,7 @@ func TestLaunchesWithoutJobID(t *testing.T) {
 // A spawned world has ranks of the same numbers in the same job, which are no peers of the first one's. (Debian's MPICH
 // can't spawn.)
 func TestSpawnedWorld(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	mpi := harness.OpenMPI(t)
 	command := append(suite.ExecCommand(), suite.Program(t, mpi, "spawn.c"), harness.HoldDir)

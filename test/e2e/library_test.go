@@ -30,6 +30,7 @@ var messages = regexp.MustCompile(`(?i)^P?MPIX?_(` + strings.Join([]string{
 // The agent's file offers MPI functions and nothing else, none of them one that a message goes through. What it asks
 // for is TestLibrariesNeedAnOldGlibc's.
 func TestAgentsSymbols(t *testing.T) {
+	t.Parallel()
 	file, err := elf.Open(suite.Agent())
 	require.NoError(t, err)
 	defer file.Close()
@@ -61,6 +62,7 @@ func TestAgentsSymbols(t *testing.T) {
 
 // The list above knows message calls when it sees them, and what makes objects isn't among them.
 func TestMessageCallsAreKnown(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{
 		"MPI_Send", "PMPI_Isend", "MPI_Bsend", "MPI_Irsend", "MPI_Recv", "MPI_Irecv_c", "MPI_Mrecv", "MPI_Imrecv",
 		"MPI_Probe", "MPI_Iprobe",

@@ -20,6 +20,7 @@ import (
 
 // Whatever stands on the page of a node with real jobs stands in docs/metrics.md: Open MPI with monitoring, and MPICH.
 func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
 	require.NoError(t, err)
 	documented := map[string]bool{}
@@ -53,6 +54,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 
 // The catalogue that rules and documentation are tested with is what the library has.
 func TestCatalogueOfOpenMPI(t *testing.T) {
+	t.Parallel()
 	list, err := catalogue.Read(filepath.Join("..", "..", "mapping", "testdata", "catalogues"))
 	require.NoError(t, err)
 	at := slices.IndexFunc(list, func(c *catalogue.Catalogue) bool { return c.Name == "openmpi-4.1.4-debian" })

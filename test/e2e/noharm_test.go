@@ -69,6 +69,7 @@ func TestThreadLevels(t *testing.T) {
 // Threads may use one info object at the same time: what the agent asks of it is never of a key that another thread
 // has deleted meanwhile, for that error would be fatal. MPICH 4.0 itself doesn't allow it.
 func TestInfoSharedByThreads(t *testing.T) {
+	t.Parallel()
 	job := harness.Job{MPI: harness.OpenMPI(t), Ranks: 1, Program: "infos.c", Args: []string{"4", "5000"}, Bare: true}
 	bare := suite.Run(t, job).Wait(t)
 	require.Zero(t, bare.Status, "%+v", bare)
@@ -176,6 +177,7 @@ func startTimes(t *testing.T, exporter *harness.Exporter, run *harness.Run) []fl
 
 // Programs that aren't MPI, or that no agent can follow, run on as they are.
 func TestUnobservablePrograms(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Dir(suite.PlainProgram(t, "libstranger.c", "lib", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.99"))
 	type unobservable struct {
 		name    string
@@ -226,6 +228,7 @@ func TestUnobservablePrograms(t *testing.T) {
 
 // A switched-off agent isn't there.
 func TestDisabledAgent(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	job := harness.Job{
 		MPI: harness.OpenMPI(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket,
@@ -241,6 +244,7 @@ func TestDisabledAgent(t *testing.T) {
 // With room for two objects of a kind MPI_COMM_WORLD and MPI_COMM_SELF are observed; what the program makes is
 // counted as left out.
 func TestObjectsOverTheBound(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.OpenMPI(t), Program: "tour.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket,
@@ -258,6 +262,7 @@ func TestObjectsOverTheBound(t *testing.T) {
 
 // Children of a rank aren't ranks: whatever way they leave, the page shows the parent alone, alive.
 func TestForkingRank(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)

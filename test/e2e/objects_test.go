@@ -142,6 +142,7 @@ func TestObjectsInFortran(t *testing.T) {
 
 // The bound on objects is each kind's own: so many groups don't keep a file from being seen.
 func TestObjectsBoundOfEachKind(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			ranks := listen(t)
@@ -170,6 +171,7 @@ func TestObjectsBoundOfEachKind(t *testing.T) {
 
 // What a function of the program's frees, called from inside a function that frees, is gone too.
 func TestAnObjectFreedInsideAFree(t *testing.T) {
+	t.Parallel()
 	requests := func(sample mpit.Sample) int {
 		n := 0
 		for _, o := range sample.Layout.Objects {

@@ -127,6 +127,7 @@ func TestProgramsThatUseMPIT(t *testing.T) {
 // often as it had initialised it, because the agent's own session does. The standard counts (MPI-4.1 section 15.3.4),
 // so other tools do the same.
 func TestMPITStaysInitialised(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			job := harness.Job{MPI: mpi, Alone: true, Program: "tooluser.c", Args: []string{"ended", "-"}, Bare: true}

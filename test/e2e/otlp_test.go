@@ -173,6 +173,7 @@ func otlpTruth(t *testing.T, protocol, temporality string) {
 
 // What a receiver gets has the names of OpenTelemetry, and says of which node and program it is.
 func TestOTLPNames(t *testing.T) {
+	t.Parallel()
 	receiver := receive(t, otlptest.Options{Protocol: otlptest.GRPC})
 	exporter := suite.ExporterIn(t, []string{"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test"},
 		"--otlp.endpoint="+receiver.URL(), "--otlp.protocol=grpc", never)
@@ -321,6 +322,7 @@ func TestOTLPSharesRounds(t *testing.T) {
 
 // A receiver that does not answer holds up no scrape, and scrapers that do not read hold up no push.
 func TestOTLPAndScrapesDisturbNobody(t *testing.T) {
+	t.Parallel()
 	receiver := receive(t, otlptest.Options{Protocol: otlptest.GRPC})
 	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol=grpc", never)
 	program := countingProgram(t, exporter)
@@ -454,6 +456,7 @@ func TestPushOnceAlone(t *testing.T) {
 
 // An exporter that only pushes has no port. When it is told to end it pushes once more, while the ranks are there.
 func TestPushWithoutHTTP(t *testing.T) {
+	t.Parallel()
 	receiver := receive(t, otlptest.Options{Protocol: otlptest.GRPC})
 	socket := filepath.Join(suite.Dir(t), "agent.sock")
 	exporter := suite.Start(t, []string{suite.Binary(), "push", "--agent.socket=" + socket,
@@ -510,6 +513,7 @@ func ports(t *testing.T, pid int) []string {
 // With TLS on both sides and a secret header, from flags over gRPC and from the environment over HTTP; behind
 // Landlock. The secret is on no command line.
 func TestOTLPSecrets(t *testing.T) {
+	t.Parallel()
 	authority, err := otlptest.NewAuthority()
 	require.NoError(t, err)
 	dir := suite.Dir(t)

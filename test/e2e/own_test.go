@@ -104,6 +104,7 @@ func (s sdTarget) exporter(t *testing.T) *harness.Exporter {
 // TestOwn: four ranks that begin at once have one exporter. It has nothing of theirs open, its page and its file for
 // Prometheus are there while it runs, and it ends when the last values have been scraped.
 func TestOwn(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			o := newOwn(t)
@@ -160,6 +161,7 @@ func openFiles(pid int) (files []string) {
 
 // TestOwnHoldsNoPipe: who reads mpirun's output to its end is not kept by an exporter that lives on.
 func TestOwnHoldsNoPipe(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			o := newOwn(t)
@@ -283,6 +285,7 @@ func TestOwnLauncherKilled(t *testing.T) {
 
 // TestOwnExporterTerminated: the exporter ends when it is told to, and the job runs on.
 func TestOwnExporterTerminated(t *testing.T) {
+	t.Parallel()
 	mpi := harness.OpenMPI(t)
 	o := newOwn(t)
 	run := suite.Run(t, o.job(mpi, 2))
@@ -302,6 +305,7 @@ func TestOwnExporterTerminated(t *testing.T) {
 
 // TestOwnTwoJobs: two jobs of one user at once have two exporters, each with its own ranks alone.
 func TestOwnTwoJobs(t *testing.T) {
+	t.Parallel()
 	mpi := harness.MPICH(t)
 	o := newOwn(t)
 	runs := []*harness.Run{suite.Run(t, o.job(mpi, 2)), suite.Run(t, o.job(mpi, 2))}
@@ -328,6 +332,7 @@ func TestOwnTwoJobs(t *testing.T) {
 
 // TestOwnOfSomeRanks: the others go their own way.
 func TestOwnOfSomeRanks(t *testing.T) {
+	t.Parallel()
 	mpi := harness.OpenMPI(t)
 	o := newOwn(t)
 	dir := suite.Dir(t)
@@ -364,6 +369,7 @@ func TestOwnOfSomeRanks(t *testing.T) {
 // TestOwnPushed: with a receiver of OTLP there is no page, and ranks do not return from MPI_Finalize before their
 // last values have been taken: whoever kills all that is left at that moment, as batch systems do, loses nothing.
 func TestOwnPushed(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		for _, protocol := range []string{otlptest.GRPC, otlptest.HTTP} {
 			t.Run(mpi.Name+"/"+strings.ReplaceAll(protocol, "/", "-"), func(t *testing.T) {

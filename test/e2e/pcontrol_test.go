@@ -35,6 +35,7 @@ func controlled(run *harness.Run, level, calls, kept float64) check {
 // What a program counts while it has switched observation off does not show: not then, not later, not under another
 // name, not of an object that came or went meanwhile.
 func TestPcontrolSubtractsWhatIsCountedMeanwhile(t *testing.T) {
+	t.Parallel()
 	const n = 12
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{

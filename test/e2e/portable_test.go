@@ -87,6 +87,7 @@ func glibc2(version string) int {
 
 // Programs of musl find whatever the libraries need, and run as they do without them.
 func TestProgramsOfMusl(t *testing.T) {
+	t.Parallel()
 	for _, source := range []string{"plain.c", "plain_threads.c"} {
 		program := suite.Compile(t, source, "musl", "musl-gcc", "-O1", "-g",
 			filepath.Join(suite.Root(), "test", "programs", source))
@@ -97,6 +98,7 @@ func TestProgramsOfMusl(t *testing.T) {
 // Nor do the flags matter with which distributions compile what they package (these are Fedora's and others'), though
 // they ask for newer features and for functions that musl lacks.
 func TestLibrariesCompiledAsPackages(t *testing.T) {
+	t.Parallel()
 	made := pair{filepath.Join(t.TempDir(), "libmpit-agent.so"), suite.Calls()}
 	command := []string{
 		"make", "-C", filepath.Join(suite.Root(), "mpit", "agent"), "BUILD=" + filepath.Dir(made.agent),

@@ -12,6 +12,7 @@ import (
 // Rules may change while a job runs: what is renamed goes on counting under its new name, what is dropped is not
 // read, and is exact again when it is back. Bad rules change nothing.
 func TestRulesChangeWhileAJobRuns(t *testing.T) {
+	t.Parallel()
 	const (
 		ranks  = 2
 		rounds = 20
@@ -90,6 +91,7 @@ func TestRulesChangeWhileAJobRuns(t *testing.T) {
 // What each message pays for is opened when a rule asks for it, and counts from then on. A rule that no longer asks
 // closes nothing.
 func TestRulesOpenWhileAJobRuns(t *testing.T) {
+	t.Parallel()
 	const (
 		ranks  = 2
 		rounds = 20

@@ -95,6 +95,7 @@ rules:
 // Over the limit the newest communicators stand together in one series, and nothing of what is counted is lost, be
 // they alive, be they freed. What has been folded is counted.
 func TestLimitFoldsNewestObjects(t *testing.T) {
+	t.Parallel()
 	const communicators, limit = 120, 20
 	exporter := suite.Exporter(t, ruleFile(t, fmt.Sprintf("limits: {series_per_variable: %d}\n", limit)))
 	run := suite.Run(t, harness.Job{

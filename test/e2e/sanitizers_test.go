@@ -48,6 +48,7 @@ func TestStormUnderSanitizers(t *testing.T) {
 // Programs of other people's sanitizers: exec lets them run, and they are observed, by the libraries that everybody
 // uses. Of MPICH, UCX's hooks crash ThreadSanitizer without the agent as well.
 func TestSanitizedPrograms(t *testing.T) {
+	t.Parallel()
 	for _, sanitizer := range []struct {
 		flags []string
 		env   string

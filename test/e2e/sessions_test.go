@@ -88,6 +88,7 @@ func TestSessions(t *testing.T) {
 
 // On the page such a rank looks like any other.
 func TestSessionsOnThePage(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.MPICH(t), Program: "sessions.c", Args: []string{harness.HoldDir, "one"}, Socket: exporter.Socket,

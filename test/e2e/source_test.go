@@ -112,6 +112,7 @@ func TestAnotherLibraryMeasures(t *testing.T) {
 
 // Every communicator, window and file that the program makes is told, and its end after the last reading.
 func TestAnotherLibraryIsToldOfObjects(t *testing.T) {
+	t.Parallel()
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)

@@ -89,6 +89,7 @@ func readOne(ctx context.Context, t *testing.T, h *mpit.PvarHandle) uint64 {
 // A tool's handle counts what happens while it runs, and whatever the tool does with it the agent's figures stay
 // exact: Open MPI's monitoring, which stops for the whole process when one handle is stopped, is the hardest case.
 func TestToolsCountBesideTheAgent(t *testing.T) {
+	t.Parallel()
 	const rounds = 25
 	const variable = "coll_monitoring_a2a_count"
 	ctx, l := toolContext(t), tool(t)
@@ -133,6 +134,7 @@ func TestToolsCountBesideTheAgent(t *testing.T) {
 
 // A handle whose communicator or window is freed ends before it, with the job none the wiser.
 func TestToolsHandleEndsWithItsObject(t *testing.T) {
+	t.Parallel()
 	const variable = "pml_ob1_unexpected_msgq_length"
 	ctx, l := toolContext(t), tool(t)
 	run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "tour.c", Args: []string{harness.HoldDir},

@@ -25,6 +25,7 @@ const (
 
 // What a program has sent stands on the page to the byte, while it runs and when it has ended.
 func TestMonitoringCountsExactly(t *testing.T) {
+	t.Parallel()
 	const (
 		ranks  = 4
 		rounds = 25
@@ -105,6 +106,7 @@ func atRoot(value float64) func(int) float64 {
 
 // N messages that nobody has received yet are N in the unexpected queue: the figure that tells a late receiver.
 func TestUnexpectedQueue(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"137", harness.HoldDir},
@@ -124,6 +126,7 @@ func TestUnexpectedQueue(t *testing.T) {
 
 // What was counted under one name stays there when the communicator gets another, and when it is freed.
 func TestRenamedCommunicator(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.OpenMPI(t), Program: "names.c", Args: []string{harness.HoldDir},

@@ -192,6 +192,7 @@ func linePattern(line string) *regexp.Regexp {
 
 // What a page shows must be what is printed, but for figures.
 func TestShows(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, page, printed string
 		same                bool
