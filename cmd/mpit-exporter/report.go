@@ -153,7 +153,7 @@ func (m manyJobs) Error() string {
 	return fmt.Sprintf("there are %d jobs; choose one with --jobid", len(m))
 }
 
-// Lines has a line for each job, the one that needs somebody first.
+// Lines has a line for each job, the one that needs attention first.
 func (m manyJobs) Lines() []string {
 	lines := []string{fmt.Sprintf("%s: report: %s:", cli.ProgramName, m)}
 	for _, r := range slices.SortedStableFunc(slices.Values(m),
