@@ -8,14 +8,12 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -40,7 +38,8 @@ func BenchmarkCluster(b *testing.B) {
 	if !ok {
 		flags = "--calls"
 	}
-	template := record(b, strings.Fields(flags))
+	// What is done at the beginning only isn't in the rates.
+	template := record(b, suite, strings.Fields(flags), 10*time.Second, 20*time.Second)
 	perRank, perNode := template.series()
 	b.Logf("%d nodes with %d ranks each when busy, exec %s: %.0f series a rank and %d a node", nodes, ranks, flags,
 		perRank, perNode)
@@ -53,16 +52,7 @@ func BenchmarkCluster(b *testing.B) {
 	e := exporters{machine: machine, template: template, ranks: ranks, clock: func() time.Duration {
 		return before + time.Since(started)*time.Duration(speed)
 	}}
-	var targets []string
-	for i := range nodes {
-		server := httptest.NewServer(e.exporter(i))
-		b.Cleanup(server.Close)
-		targets = append(targets, server.Listener.Addr().String())
-	}
-	discovery := filepath.Join(b.TempDir(), "targets.json")
-	text, err := json.Marshal([]any{map[string]any{"targets": targets}})
-	require.NoError(b, err)
-	require.NoError(b, os.WriteFile(discovery, text, 0o600))
+	discovery := e.serve(b)
 	scaled := func(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()/int64(speed)) }
 	prometheus := suite.PrometheusWith(b, harness.PrometheusConfig{Interval: interval / time.Duration(speed),
 		Discovery: discovery, Rules: faster(b, speed), Flags: []string{
@@ -128,30 +118,6 @@ func year(b *testing.B, nodes int, load float64) {
 	b.Logf("in a year of the model %.0f%% of the nodes have a job; %.0f jobs begin a day, on %.1f nodes in the mean; a node "+
 		"that has one gets another every %.2f hours", 100*float64(busy)/hours/float64(nodes), float64(m.started)/365,
 		float64(m.placed)/float64(m.started), float64(busy)/float64(m.placed))
-}
-
-// record runs a job of four ranks, of which rank 0 is late, and makes a template of its page.
-func record(b *testing.B, flags []string) *template {
-	exporter := suite.Exporter(b)
-	job := suite.Run(b, harness.Job{MPI: harness.OpenMPI(b), Ranks: 4, Program: "examples/calls/stencil.c", Exec: flags,
-		Socket: exporter.Socket, Args: []string{"--seconds=0", "--pause=20", "--slow=0"}})
-	const up = "mpit_rank_up"
-	exporter.Await(b, "four ranks", func(s *harness.Scrape) error {
-		if n := len(s.Select(up, nil)); n != 4 {
-			return fmt.Errorf("%d ranks", n)
-		}
-		return nil
-	})
-	time.Sleep(10 * time.Second) // what is done at the beginning only isn't in the rates
-	first, at := exporter.Scrape(b).Body, time.Now()
-	time.Sleep(20 * time.Second)
-	between := time.Since(at)
-	t, err := newTemplate(first, exporter.Scrape(b).Body, between)
-	require.NoError(b, err)
-	job.Signal(b, syscall.SIGTERM) // its ranks would take our time
-	job.Wait(b)
-	exporter.Kill(b)
-	return t
 }
 
 // faster are the rules of alerts/ with all durations divided.

@@ -2,5 +2,5 @@
 // not enough, and, as a benchmark, what a hundred nodes cost it whose jobs come and go as a workload archive says.
 //
 // Begin with workload.go, which makes up jobs, machine.go, which gives them nodes, and page.go, which writes the pages
-// of these nodes' exporters. bench_test.go is the benchmark.
+// of these nodes' exporters, which serve.go serves. bench_test.go is the benchmark.
 package cluster

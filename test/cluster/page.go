@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,6 +90,15 @@ func newTemplate(first, second []byte, between time.Duration) (*template, error)
 		return nil, fmt.Errorf("the page has %d ranks; two or more make a template", t.ranks)
 	}
 	return t, text.Err()
+}
+
+// removeBuckets leaves histograms their sums and counts.
+func (t *template) removeBuckets() {
+	for _, f := range t.families {
+		for rank := range f.ofRank {
+			f.ofRank[rank] = slices.DeleteFunc(f.ofRank[rank], func(l line) bool { return strings.HasSuffix(l.name, "_bucket") })
+		}
+	}
 }
 
 // series is how many the template's ranks have, of one rank, and the node.

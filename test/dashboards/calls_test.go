@@ -14,20 +14,21 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// The jobs of examples/calls/stencil.c: two ranks, of which rank 1 does twice the work.
+// The jobs of examples/calls/stencil.c: two ranks, of which rank 1 does four times the work.
 const (
 	stencilOpenMPI, stencilMPICH = "stencil-openmpi", "stencil-mpich"
 
-	steps, cells, every = 450, 64, 45
+	steps, cells, every = 225, 64, 45
 	slow                = 1
 )
 
-// profiled is a job that has ended, and what its ranks say themselves: how long they were in which function, by their
-// own clock.
+// profiled is a job that has ended, and what its ranks say themselves: how long they were in which function, and how long
+// all steps took, by their own clock.
 type profiled struct {
-	id    string
-	spent []map[string]float64 // by rank; seconds
-	seen  time.Time            // when it was last scraped
+	id         string
+	spent      []map[string]float64 // by rank; seconds
+	took       float64              // seconds
+	half, seen time.Time            // amid its steps, and when it was last scraped
 }
 
 func startStencil(t *testing.T, mpi *harness.MPI, id string, node *harness.Exporter) *harness.Run {
@@ -36,7 +37,7 @@ func startStencil(t *testing.T, mpi *harness.MPI, id string, node *harness.Expor
 		MPI: mpi, Program: "examples/calls/stencil.c", Socket: node.Socket, ID: id, Exec: []string{"--calls=sizes,peers"},
 		Args: []string{
 			"--seconds=0", fmt.Sprintf("--steps=%d", steps), fmt.Sprintf("--cells=%d", cells), "--pause=20",
-			fmt.Sprintf("--slow=%d", slow), "--factor=2",
+			fmt.Sprintf("--slow=%d", slow), "--factor=4",
 			"--output=" + filepath.Join(harness.HoldDir, "plate"), fmt.Sprintf("--every=%d", every), "--report",
 		},
 	})
@@ -58,6 +59,11 @@ func endOfStencil(t *testing.T, run *harness.Run) profiled {
 		job.spent = append(job.spent, spent)
 	}
 	require.Len(t, job.spent, 2, result.Stdout)
+	step := regexp.MustCompile(`([0-9.]+) us a step`).FindStringSubmatch(result.Stdout)
+	require.NotNil(t, step, result.Stdout)
+	microseconds, err := strconv.ParseFloat(step[1], 64)
+	require.NoError(t, err)
+	job.took = steps * microseconds / 1e6
 	return job
 }
 

@@ -1,9 +1,9 @@
 package dashboards
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,7 +35,7 @@ func (s site) rows(t *testing.T, p panel, values map[string]string) []tableRow {
 			for label := range x.Labels {
 				columns[label] = true
 			}
-			frame = append(frame, tableRow{labels: x.Labels, values: map[string]float64{q.RefID: x.Value}})
+			frame = append(frame, tableRow{labels: maps.Clone(x.Labels), values: map[string]float64{q.RefID: x.Value}})
 		}
 		for label := range columns { // a column has something in each row
 			for _, row := range frame {
@@ -207,15 +207,12 @@ func (s site) testTruth(t *testing.T) {
 	assert.NotEmpty(t, found[early].labels["user"])
 	assert.Equal(t, "MPIJobWaitsForRank", found[stuck].labels["alertname"])
 	assert.Equal(t, "1", found[stuck].labels["rank"], "the late rank")
-	for _, id := range []string{stencilOpenMPI, stencilMPICH} {
-		assert.Equal(t, fmt.Sprint(slow), found[id].labels["rank"], "the late rank of %s", id)
-		for _, column := range []string{"Useful", "Waiting"} { // a busy machine decides how much
-			share := found[id].values[letter(t, jobs, column)]
-			assert.True(t, share > 0 && share < 1, "%s of %s: %v", column, id, share)
-		}
-	}
 	ran := found[early].values[letter(t, jobs, "Ran for")]
 	assert.True(t, ran > 0 && ran <= s.to.Sub(s.from).Seconds()+5, "ran for %v s", ran)
+
+	for _, job := range s.profiled {
+		s.testShares(t, job, byUID["mpit-jobs"][0], of("mpit-job", job.id))
+	}
 
 	// The job that has ended is there rank by rank, its end and all.
 	ranks := panelOf(t, "mpit-variables", "Ranks")
@@ -243,4 +240,51 @@ func (s site) testTruth(t *testing.T) {
 		assert.Equal(t, 1.0, row.values[letter(t, now, "Ranks")])
 	}
 	assert.Equal(t, map[string]string{"MPI_Barrier halo": "0", "(in no long call) ": "1"}, places)
+}
+
+// testShares holds the shares of a job's time to what its ranks say: no time is both useful and waited for, however busy
+// the machine is.
+func (s site) testShares(t *testing.T, job profiled, ofAll, ofJob map[string]string) {
+	ranks := panelOf(t, "mpit-job", "Ranks, from late to early")
+	observed, err := s.ask(t.Context(), target{Instant: true, Expr: `max by (rank) (last_over_time(` +
+		`mpit_call_observed_seconds_total{jobid="$jobid"}[$__range]))`}, ofJob)
+	require.NoError(t, err)
+	seconds := map[string]float64{}
+	for _, sample := range observed {
+		seconds[sample.Labels["rank"]] = sample.Value
+	}
+	rows := s.rows(t, ranks, ofJob)
+	assert.Len(t, rows, len(job.spent))
+	for _, row := range rows {
+		rank, err := strconv.Atoi(row.labels["rank"])
+		require.NoError(t, err)
+		inside := 0.0
+		for _, spent := range job.spent[rank] {
+			inside += spent
+		}
+		all, useful := seconds[row.labels["rank"]], row.values[letter(t, ranks, "Useful")]
+		assert.GreaterOrEqual(t, useful*all, 0.9*(job.took-inside), "useful time of rank %d of %s: %v of %v s", rank, job.id,
+			useful, all)
+		assert.GreaterOrEqual(t, (1-useful)*all, 0.9*inside, "MPI's time in rank %d of %s: %v of %v s", rank, job.id,
+			1-useful, all)
+		waiting := row.values[letter(t, ranks, "Waiting")]
+		assert.GreaterOrEqual(t, waiting*all, 0.9*job.spent[rank]["MPI_Allreduce"], "rank %d of %s waits", rank, job.id)
+		assert.LessOrEqual(t, useful+waiting, 1.001, "rank %d of %s", rank, job.id)
+	}
+
+	// When it ends the last window may be one rank's alone.
+	s.to = job.half
+	jobs := panelOf(t, "mpit-jobs", "Jobs")
+	for _, row := range s.rows(t, jobs, ofAll) {
+		if row.labels["jobid"] != job.id {
+			continue
+		}
+		assert.Equal(t, strconv.Itoa(slow), row.labels["rank"], "the late rank of %s", job.id)
+		useful, waiting := row.values[letter(t, jobs, "Useful")], row.values[letter(t, jobs, "Waiting")]
+		assert.Greater(t, waiting, 0.1, job.id)
+		assert.Greater(t, useful, waiting, job.id)
+		assert.LessOrEqual(t, useful+waiting, 1.001, job.id)
+		return
+	}
+	assert.Fail(t, "no row", job.id)
 }
