@@ -25,6 +25,6 @@ func TestWideCharacters(t *testing.T) {
 	}, lines)
 	assert.Equal(t, 19, g.width())
 
-	assert.Equal(t, "job 流…", terminal.Line(fit(terminal.Line{{Text: "job "}, {Text: "流体力学"}}, 8)).Text())
+	assert.Equal(t, "job 流…", fit(terminal.Line{{Text: "job "}, {Text: "流体力学"}}, 8).Text())
 	assert.Equal(t, []string{"流体", "力学 a"}, wrap("流体 力学 a", 8, 2))
 }
