@@ -38,7 +38,7 @@ var formats = []expfmt.Format{
 	expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim, expfmt.FmtText,
 }
 
-// Handler serves the page as text 0.0.4, OpenMetrics or delimited protobuf, compressed (zstd, gzip) where the client
+// Handler serves the page as text 0.0.4, OpenMetrics or delimited protobuf, compressed (gzip, zstd) where the client
 // takes it. The families of extra gatherers (the Go runtime, the process) are merged in; where one has the name of a
 // family of the exporter's, the exporter's stays. An extra gatherer that fails costs its own families only.
 //
@@ -71,10 +71,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	e.self.InFlight.Inc()
 	defer e.self.InFlight.Dec()
 
-	format := expfmt.NegotiateAccept(req.Header, formats...)
-
-	coding := body.NegotiateCoding(req.Header)
-
+	format, coding := expfmt.NegotiateAccept(req.Header, formats...), body.NegotiateCoding(req.Header)
 	// No lock is held when the client gets its first byte: how fast it reads is nobody else's matter.
 	r, err := h.render(req, format, wayOf(format))
 	if err != nil {
@@ -103,7 +100,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// rendered is an answer.
+// rendered is the page as one client gets it.
 type rendered struct {
 	response *body.Response // in memory that is lent until release
 	page     *body.Body     // that most of it is of
@@ -111,7 +108,7 @@ type rendered struct {
 	release  func()
 }
 
-// wayOf says how the page is written for an answer.
+// wayOf says how the page is written in this format.
 func wayOf(format expfmt.Format) way {
 	switch format.FormatType() {
 	case expfmt.TypeTextPlain:
@@ -122,7 +119,7 @@ func wayOf(format expfmt.Format) way {
 	return asProtobuf
 }
 
-// render returns the page in this format. The page's own text is shared with others; what comes to it is this answer's.
+// render returns the page in this format. The body is shared with others; what comes to it is this client's.
 func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *rendered, err error) {
 	timeout, said := timeoutOf(req.Header)
 	if said {
@@ -187,7 +184,7 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 	return &rendered{response: page.Response(own, end), page: page, ended: l.ended, release: release}, nil
 }
 
-// send writes the answer to the client.
+// send writes it to the client.
 func (r *rendered) send(w http.ResponseWriter, req *http.Request, coding string) error {
 	if coding != "" {
 		w.Header().Set("Content-Encoding", coding)

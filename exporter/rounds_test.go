@@ -108,6 +108,19 @@ func TestSimultaneousScrapesShareOneRound(t *testing.T) {
 	}
 }
 
+// A round holds no sample that has been taken in: those of a thousand ranks are much.
+func TestRoundHoldsNoSamples(t *testing.T) {
+	n := startNode(t, Config{})
+	n.connect(mpittest.New(small("1", 0)))
+	asked := n.rounds.ask()
+	require.Eventually(t, func() bool {
+		g := n.rounds.lock()
+		defer g.unlock()
+		return asked.fresh.list[0].taken
+	}, longest, time.Millisecond)
+	assert.Nil(t, asked.fresh.list[0].pending.Load())
+}
+
 // waiting is how many scrapers wait for the round that is under way.
 func (n *node) waiting() int {
 	s := n.rounds.shared.Lock()

@@ -63,7 +63,8 @@ func remedy(cfg Config, r *reply, err error) string {
 		"unexpected content-type"):
 		return "this is no gRPC, perhaps the port of HTTP (usually 4318; gRPC's is 4317): set the protocol to " +
 			ProtocolHTTP
-	case cfg.Protocol == ProtocolHTTP && has("malformed HTTP response"):
+	// The second is what net/http says if the answer comes before the request has been sent.
+	case cfg.Protocol == ProtocolHTTP && has("malformed HTTP response", "readLoopPeekFailLocked"):
 		return "this is no HTTP/1.1, perhaps the port of gRPC (usually 4317; HTTP's is 4318): set the protocol to " + ProtocolGRPC
 	case has("connection refused"):
 		return "nobody listens there: is the receiver running, and is this its port?"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -184,13 +185,17 @@ func get(ctx context.Context, url, accept string) (body []byte, contentType stri
 	return body, response.Header.Get("Content-Type"), nil
 }
 
-// FreeAddress returns an address on this machine on which nobody listens.
+// FreeAddress returns an address on this machine on which nobody listens. Its port is not one that the kernel gives to
+// whoever listens at any, as MPI libraries do.
 func FreeAddress(tb testing.TB) string {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatalf("looking for a free port: %v", err)
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 16384+rand.IntN(16384))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			_ = listener.Close()
+			return address
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	tb.Fatal("looking for a free port: a hundred are taken")
+	return ""
 }
