@@ -147,6 +147,22 @@ func TestAPIMarksDistributions(t *testing.T) {
 	assert.NotContains(t, string(text), `"distribution": false`)
 }
 
+// The answer is bounded, and says what it lacks. Worlds with the same labels are several.
+func TestAPICatalogueOfManyWorlds(t *testing.T) {
+	n := startNode(t, Config{})
+	n.connect(mpittest.New(small("1", 0)), mpittest.New(small("1", 0)))
+	list := fromJSON[api.CatalogueList](t, get(n.API(), "/api/v1/catalogue"))
+	require.Len(t, list.Catalogues, 2)
+	assert.Equal(t, 1, list.Catalogues[1].Rank.Dup)
+	assert.Zero(t, list.More)
+	for job := range 17 {
+		n.connect(mpittest.New(small(strconv.Itoa(2+job), 0)))
+	}
+	list = fromJSON[api.CatalogueList](t, get(n.API(), "/api/v1/catalogue"))
+	assert.Len(t, list.Catalogues, 16)
+	assert.Equal(t, 3, list.More)
+}
+
 func TestCatalogueHasTheStamp(t *testing.T) {
 	n := startNode(t, Config{})
 	r := mpittest.New(small("1", 0))

@@ -17,6 +17,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/probe"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
@@ -105,6 +106,9 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 	for _, text := range list.Errors {
 		std.Tell("%s", table.Clean(text))
 	}
+	if list.More > 0 {
+		std.Tell("%s left out; choose a job with --jobid", units.Count(list.More, "MPI_COMM_WORLD"))
+	}
 	if len(list.Catalogues) == 0 {
 		return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
 	}
@@ -119,9 +123,13 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 
 // oneOfEach leaves one catalogue of each MPI_COMM_WORLD: its ranks have the same library. With --rank it is that rank's.
 func (c *listCommand) oneOfEach(all []api.Catalogue) []api.Catalogue {
-	seen := map[jobKey]bool{}
+	type world struct {
+		jobKey
+		dup int // where several have the same labels
+	}
+	seen := map[world]bool{}
 	return slices.DeleteFunc(all, func(one api.Catalogue) bool {
-		of := jobKey{one.Rank.JobID, one.Rank.World, one.Rank.User}
+		of := world{jobKey{one.Rank.JobID, one.Rank.World, one.Rank.User}, one.Rank.Dup}
 		again := seen[of]
 		seen[of] = true
 		return again

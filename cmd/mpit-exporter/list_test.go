@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -67,6 +69,22 @@ func TestListOfAnExporter(t *testing.T) {
 	assert.Len(t, list.Catalogues[0].Variables, len(everything.Variables))
 	assert.Len(t, list.Catalogues[0].ControlVariables, len(everything.ControlVariables))
 	assert.Len(t, list.Catalogues[0].Categories, len(everything.Categories))
+}
+
+// What an answer lacks is said; of worlds with the same labels each is shown.
+func TestListOfManyWorlds(t *testing.T) {
+	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"more": 3, "errors": ["rank 7 didn't answer"], "catalogues": [
+			{"rank": {"jobid": "17"}}, {"rank": {"jobid": "17"}}, {"rank": {"jobid": "17", "dup": 1}}]}`))
+	}))
+	defer exporter.Close()
+	got := runBinary(t, nil, "list", "--url="+exporter.URL, "--cvars")
+	assert.Zero(t, got.status)
+	assert.Equal(t, "mpit-exporter: rank 7 didn't answer\n"+
+		"mpit-exporter: 3 MPI_COMM_WORLDs left out; choose a job with --jobid\n", got.stderr)
+	assert.Equal(t, 2, strings.Count(got.stdout, "of job 17"), got.stdout)
+	got = runBinary(t, nil, "list", "--url="+exporter.URL, "--cvars", "-o", "json")
+	assert.Contains(t, got.stdout, `"more": 3`)
 }
 
 func TestListSections(t *testing.T) {

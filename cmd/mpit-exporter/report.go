@@ -146,14 +146,34 @@ func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
 	return nil, manyJobs(found)
 }
 
-// manyJobs is that there are several where one is meant.
+// maxLines is of how many worlds there is a line.
+const maxLines = 20
+
+// manyJobs is that there are several worlds, of one job or of several, where one is meant.
 type manyJobs []*report.Report
 
 func (m manyJobs) Error() string {
-	return fmt.Sprintf("there are %d jobs; choose one with --jobid", len(m))
+	jobs, ids := map[[2]string]bool{}, map[string]bool{}
+	for _, r := range m {
+		jobs[[2]string{r.Job.ID, r.Job.User}], ids[r.Job.ID] = true, true
+	}
+	there, choice := fmt.Sprintf("there are %d jobs", len(jobs)), "--jobid"
+	switch {
+	case len(jobs) == 1:
+		there = fmt.Sprintf("the job has %d MPI_COMM_WORLDs", len(m))
+	case len(jobs) < len(m):
+		there += fmt.Sprintf(" with %d MPI_COMM_WORLDs", len(m))
+	}
+	switch {
+	case len(ids) == 1:
+		choice = "--world"
+	case len(jobs) < len(m):
+		choice = "--jobid or --world"
+	}
+	return there + "; choose one with " + choice
 }
 
-// Lines has a line for each job, the one that needs attention first.
+// Lines has a line for each world, the one that needs attention first, as far as they are not too many.
 func (m manyJobs) Lines() []string {
 	lines := []string{fmt.Sprintf("%s: report: %s:", cli.ProgramName, m)}
 	for _, r := range slices.SortedStableFunc(slices.Values(m),
@@ -161,6 +181,9 @@ func (m manyJobs) Lines() []string {
 		state := "runs"
 		if r.Job.Ended != nil {
 			state = "ended " + r.Job.Ended.Local().Format(time.DateTime)
+		}
+		if len(lines) > maxLines {
+			return append(lines, fmt.Sprintf("  and %d more", len(m)-maxLines))
 		}
 		lines = append(lines, fmt.Sprintf("  %s (--world=%s, %s, %s): %s", table.Clean(r.Job.ID), table.Clean(r.Job.World),
 			table.Clean(path.Base(r.Job.Program)), state, r.Verdict.Text))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -37,4 +38,28 @@ func TestReportOfOneOfManyJobs(t *testing.T) {
   17 (--world=0, solver, runs): healthy: 95 % useful
   19 (--world=0, solver, ended `+jobs[2].Job.Ended.Local().Format(time.DateTime)+`): healthy: 95 % useful
 `, out.String())
+}
+
+// What is said lets one choose: a job may have several worlds.
+func TestReportOfOneOfManyWorlds(t *testing.T) {
+	of := func(labels ...string) (jobs manyJobs) { // jobid and world
+		for _, l := range labels {
+			id, world, _ := strings.Cut(l, "/")
+			jobs = append(jobs, &report.Report{Job: report.Job{ID: id, World: world}})
+		}
+		return jobs
+	}
+	assert.EqualError(t, of("17/0", "18/0"), "there are 2 jobs; choose one with --jobid")
+	assert.EqualError(t, of("17/0", "17/1"), "the job has 2 MPI_COMM_WORLDs; choose one with --world")
+	assert.EqualError(t, of("17/0", "17/1", "18/0"),
+		"there are 2 jobs with 3 MPI_COMM_WORLDs; choose one with --jobid or --world")
+
+	var worlds []string
+	for n := range maxLines + 3 {
+		worlds = append(worlds, fmt.Sprint("17/", n))
+	}
+	lines := of(worlds...).Lines()
+	assert.Len(t, lines, 1+maxLines+1)
+	assert.Equal(t, "  and 3 more", lines[len(lines)-1])
+	assert.Len(t, of(worlds[:maxLines]...).Lines(), 1+maxLines)
 }

@@ -43,18 +43,14 @@ func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which
 		wg.Go(func() { read[i], failed[i] = readOne(ctx, candidates, h.Mapper()) })
 	}
 	wg.Wait()
-	list := CatalogueList{Catalogues: []Catalogue{}}
-	if left > 0 {
-		list.Errors = append(list.Errors, fmt.Sprintf("exporter: the catalogues of %d more MPI_COMM_WORLDs are left out; "+
-			"ask for those of one job", left))
-	}
+	list := CatalogueList{Catalogues: []Catalogue{}, More: left}
 	size := 0
 	for i, c := range read {
 		if failed[i] == nil {
 			if n := sizeOf(c, maxCatalogueAnswer-size); size+n <= maxCatalogueAnswer {
 				size += n
 			} else {
-				failed[i] = fmt.Errorf("exporter: the catalogue of rank %d of job %q, world %q, user %q, is left "+
+				failed[i] = fmt.Errorf("the catalogue of rank %d of job %q, world %q, user %q, is left "+
 					"out, for the answer would become too large; ask for it alone", c.Rank.Rank, c.Rank.JobID,
 					c.Rank.World, c.Rank.User)
 			}
@@ -94,11 +90,14 @@ func readOne(ctx context.Context, candidates []Connected, mapper *variables.Mapp
 // named, else those of each MPI_COMM_WORLD, as its ranks have one library with the same settings. left is how many worlds
 // there are besides.
 func choose(ranks []Connected, named bool) (lists [][]Connected, left int) {
-	type world struct{ jobID, world, user string }
+	type world struct {
+		jobID, world, user string
+		dup                int // where several have the same labels
+	}
 	byWorld := map[world]int{}
 	const out = -1
 	for _, r := range ranks {
-		of := world{r.Status.JobID, r.Status.World, r.Status.User}
+		of := world{r.Status.JobID, r.Status.World, r.Status.User, r.Status.Dup}
 		at, known := byWorld[of]
 		switch {
 		case !named && known && at == out:

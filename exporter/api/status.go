@@ -44,6 +44,7 @@ type RankStatus struct {
 	Ended          *time.Time `json:"ended,omitempty"`
 	// Since when it has no connection: its last sample may follow, or it comes again. Zero: it has one, or has ended.
 	Disconnected time.Time `json:"-"`
+	PeerPID      int       `json:"-"`               // the kernel's alone, in the exporter's pid namespace; 0: not known
 	Calls        *Calls    `json:"calls,omitempty"` // absent: the rank has no call profile
 }
 
@@ -142,6 +143,7 @@ func StatusOf(h *mpit.Hello, peer mpit.Peer, of identity.Process) RankStatus {
 		Dup:            of.ID.Dup,
 		State:          "up",
 		PID:            cmp.Or(int(max(peer.PID, 0)), h.PID),
+		PeerPID:        int(max(peer.PID, 0)),
 		UID:            peer.UID,
 		User:           cmp.Or(of.ID.User, strconv.FormatUint(uint64(peer.UID), 10)),
 		Host:           clean.Label(h.Host),

@@ -43,10 +43,9 @@ type Mode struct {
 
 	first, look time.Duration // firstWait, lookInterval, but in tests
 
-	endpoint string        // to which figures are pushed; empty: nowhere
-	finals   *finalPush    // nil: nothing is pushed
-	report   reportWriter  // nil: there is none
-	left     chan struct{} // gets a value when processes have ended
+	endpoint string       // to which figures are pushed; empty: nowhere
+	finals   *finalPush   // nil: nothing is pushed
+	report   reportWriter // nil: there is none
 
 	page     Page
 	sd       string // path of the file-SD file; empty: none
@@ -97,7 +96,7 @@ func take(path string, pipe *os.File) (*Mode, error) {
 		unix.CloseOnExec(fd) // getent is run later
 	}
 	unix.Umask(0o077)
-	m := &Mode{pipe: pipe, first: firstWait, look: lookInterval, left: make(chan struct{}, 1)}
+	m := &Mode{pipe: pipe, first: firstWait, look: lookInterval}
 	if err := json.Unmarshal([]byte(os.Getenv(envSettings)), &m.order); err != nil {
 		return nil, fmt.Errorf("%s %s is for %s exec --own alone: reading its settings: %w",
 			cli.ProgramName, Command, cli.ProgramName, err)
@@ -173,7 +172,7 @@ func (o *Mode) Reports(
 		if err != nil {
 			return fmt.Errorf("getting the values for the report: %w", err)
 		}
-		if killed := endKilled(list.Ranks); ifKilled && !killed {
+		if killed := o.endKilled(list.Ranks); ifKilled && !killed {
 			return nil
 		}
 		return file.Write(ctx, list)
@@ -182,11 +181,11 @@ func (o *Mode) Reports(
 	return nil
 }
 
-// endKilled ends ranks that have no connection any more and no process. The exporter gives their last sample two seconds
-// to come; mpirun has ended by then, and the user has read the report.
-func endKilled(ranks []api.RankValues) (killed bool) {
+// endKilled ends ranks that have no connection any more and whose process has left. The exporter gives their last sample
+// two seconds to come; mpirun has ended by then, and the user has read the report.
+func (o *Mode) endKilled(ranks []api.RankValues) (killed bool) {
 	for i := range ranks {
-		if r := &ranks[i].Rank; !r.Disconnected.IsZero() && presence.Ended(r.PID) {
+		if r := &ranks[i].Rank; !r.Disconnected.IsZero() && o.presence.HasLeft(r.PeerPID) {
 			r.State, r.EndReason, r.Ended = "ended", mpit.EndLost.String(), &r.Disconnected
 			killed = true
 		}
@@ -284,7 +283,7 @@ func (o *Mode) reportNowAndThen(ctx context.Context, logger *slog.Logger) (stop 
 			select {
 			case <-time.After(wait):
 				o.writeReport(ctx, false, logger)
-			case <-o.left:
+			case <-o.presence.Left:
 				o.writeReport(ctx, true, logger)
 			case <-ctx.Done():
 				return
@@ -311,17 +310,9 @@ func (o *Mode) awaitEnd(ctx context.Context, remaining func() (living, untaken i
 	began := time.Now()
 	var over time.Time // since when the last values wait to be taken; zero: they don't
 	seen := false      // there has been somebody
-	before := 0
 	for {
 		var look <-chan time.Time
 		present, came := o.presence.Count()
-		if present < before {
-			select {
-			case o.left <- struct{}{}:
-			default: // it is told already, or there is no report
-			}
-		}
-		before = present
 		if present == 0 {
 			living, untaken := remaining()
 			if o.report != nil && !o.order.Page && o.endpoint == "" {

@@ -15,6 +15,8 @@ import (
 	pathpkg "path"
 	"strings"
 	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/palette"
 )
 
 // pageFiles is the live page. There is no build step: a browser reads the files as they stand here.
@@ -70,6 +72,7 @@ func Serve(mux *http.ServeMux, version string, links []Link) error {
 		return fmt.Errorf("making the live page: %w", err)
 	}
 	mux.Handle("/{$}", pageFile("index.html", index.Bytes()))
+	mux.Handle(pagePath+"palette.css", pageFile("palette.css", []byte(palette.CSS)))
 
 	files, err := pageFiles.ReadDir(".")
 	if err != nil {
@@ -86,15 +89,6 @@ func Serve(mux *http.ServeMux, version string, links []Link) error {
 		mux.Handle(pagePath+f.Name(), pageFile(f.Name(), content))
 	}
 	return nil
-}
-
-// Palette is the style sheet with the colours of what ranks do with their time, for other pages that show it.
-func Palette() (string, error) {
-	text, err := pageFiles.ReadFile("palette.css")
-	if err != nil {
-		return "", fmt.Errorf("reading the palette: %w", err)
-	}
-	return string(text), nil
 }
 
 // pageFile serves one file. A browser asks each time whether it has changed, for the exporter may.

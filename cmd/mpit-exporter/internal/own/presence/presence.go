@@ -60,9 +60,11 @@ type Presence struct {
 
 	mu      sync.Mutex
 	present map[int]*os.File // by pid; the file is nil where the kernel has no pidfd
+	left    map[int]bool     // pids of those that have registered and ended
 	came    bool             // somebody did
 	closed  bool
 	Changed chan struct{} // gets a value when somebody comes or goes
+	Left    chan struct{} // gets a value when somebody goes
 
 	greeting sync.WaitGroup
 }
@@ -73,7 +75,8 @@ func Listen(path string, logger *slog.Logger) (*Presence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("socket of the launch's processes: %w", err)
 	}
-	p := &Presence{log: logger, socket: socket, present: map[int]*os.File{}, Changed: make(chan struct{}, 1)}
+	p := &Presence{log: logger, socket: socket, present: map[int]*os.File{}, left: map[int]bool{},
+		Changed: make(chan struct{}, 1), Left: make(chan struct{}, 1)}
 	p.greeting.Go(p.accept)
 	return p, nil
 }
@@ -118,7 +121,8 @@ func (p *Presence) Enter(pid int) bool {
 		return false
 	}
 	p.came = true
-	defer p.tell()
+	defer tell(p.Changed)
+	delete(p.left, pid) // another process has the number now
 	if _, known := p.present[pid]; known || pid <= 0 {
 		return true
 	}
@@ -174,15 +178,10 @@ func (p *Presence) awaitLooking(pid int, started uint64) {
 	p.leave(pid)
 }
 
-// hasEnded says whether a process that began then has ended.
+// hasEnded says whether a process that began then has ended, reaped or not.
 func hasEnded(pid int, started uint64) bool {
-	return launch.StatOf(os.DirFS("/proc"), pid).Started != started || Ended(pid)
-}
-
-// Ended says whether the process that had this number has ended, reaped or not.
-func Ended(pid int) bool {
 	s := launch.StatOf(os.DirFS("/proc"), pid)
-	return errors.Is(unix.Kill(pid, 0), unix.ESRCH) || s.State == 'Z' || s.State == 'X'
+	return s.Started != started || errors.Is(unix.Kill(pid, 0), unix.ESRCH) || s.State == 'Z' || s.State == 'X'
 }
 
 func (p *Presence) leave(pid int) {
@@ -192,15 +191,24 @@ func (p *Presence) leave(pid int) {
 		_ = file.Close()
 	}
 	delete(p.present, pid)
-	p.tell()
+	p.left[pid] = true
+	tell(p.Changed)
+	tell(p.Left)
 }
 
-// tell wakes who waits for a change. The caller holds mu.
-func (p *Presence) tell() {
+// tell wakes who waits for it.
+func tell(waiting chan<- struct{}) {
 	select {
-	case p.Changed <- struct{}{}:
+	case waiting <- struct{}{}:
 	default:
 	}
+}
+
+// HasLeft says whether the process of this number had registered and has ended.
+func (p *Presence) HasLeft(pid int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left[pid]
 }
 
 func (p *Presence) isClosed() bool {

@@ -44,7 +44,11 @@ func TestPresence(t *testing.T) {
 	assert.Equal(t, 1, present)
 	assert.True(t, came)
 	assert.False(t, p.Retire(), "somebody counts on it")
+	p.mu.Lock()
+	p.left[os.Getpid()] = true
+	p.mu.Unlock()
 	require.NoError(t, Register(within(t), path))
+	assert.False(t, p.HasLeft(os.Getpid()), "another process had this number")
 }
 
 // TestPresenceOfProcesses: the kernel tells of their ends; where it can't, it is looked.
@@ -62,8 +66,11 @@ func TestPresenceOfProcesses(t *testing.T) {
 			require.True(t, p.Enter(pid))
 		}
 		assert.False(t, p.Retire())
+		assert.False(t, p.HasLeft(pid))
 		end()
 		require.Eventually(t, p.Retire, cmdtest.Patience, time.Millisecond, "its end was not seen")
+		assert.True(t, p.HasLeft(pid))
+		assert.Len(t, p.Left, 1, "somebody may wait for it")
 		assert.ErrorContains(t, Register(within(t), path), "about to end", "too late")
 		assert.False(t, p.Enter(os.Getpid()))
 	}
@@ -76,6 +83,7 @@ func TestPresenceOfNobody(t *testing.T) {
 	present, came := p.Count()
 	assert.Zero(t, present)
 	assert.True(t, came)
+	assert.False(t, p.HasLeft(0))
 	require.NoError(t, p.Close())
 	assert.Error(t, Register(within(t), path))
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	livepage "github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/palette"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
 )
@@ -27,13 +27,9 @@ func HTML(r *report.Report, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	palette, err := livepage.Palette()
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
 	v := viewOf(r)
 	err = t.Execute(w, map[string]any{"Title": v.Title, "About": v.About, "Verdict": v.Verdict, "Whole": v.whole(),
-		"Matrix": v.matrix(), "Palette": template.CSS(palette), //nolint:gosec // G203: it is this program's
+		"Matrix": v.matrix(), "Palette": template.CSS(palette.CSS), //nolint:gosec // G203: it is this program's
 		"Sections": v.sections(), "JSON": r.WithRanks(0)})
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
