@@ -14,11 +14,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// The jobs of examples/calls/stencil.c: two ranks, of which rank 1 does four times the work.
+// The jobs of examples/calls/stencil.c: two ranks, of which rank 1 does twice the work.
 const (
 	stencilOpenMPI, stencilMPICH = "stencil-openmpi", "stencil-mpich"
 
-	steps, cells, every = 225, 64, 45
+	steps, cells, every = 450, 64, 45
 	slow                = 1
 )
 
@@ -37,7 +37,7 @@ func startStencil(t *testing.T, mpi *harness.MPI, id string, node *harness.Expor
 		MPI: mpi, Program: "examples/calls/stencil.c", Socket: node.Socket, ID: id, Exec: []string{"--calls=sizes,peers"},
 		Args: []string{
 			"--seconds=0", fmt.Sprintf("--steps=%d", steps), fmt.Sprintf("--cells=%d", cells), "--pause=20",
-			fmt.Sprintf("--slow=%d", slow), "--factor=4",
+			fmt.Sprintf("--slow=%d", slow), "--factor=2",
 			"--output=" + filepath.Join(harness.HoldDir, "plate"), fmt.Sprintf("--every=%d", every), "--report",
 		},
 	})
