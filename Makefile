@@ -31,7 +31,7 @@ LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -
 # The wrappers of the call profile are most of what is to be compiled. Where somebody has said -j, that holds.
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-TEST_PARTS := test-format test-unit-file test-packages test-unit test-race test-bench test-agent test-e2e
+TEST_PARTS := test-format test-unit-file test-packages test-unit test-bench test-agent test-e2e
 TEST_TIMEOUT ?= 20m
 SOAK_SECONDS ?= 600
 DIST_ARCHES ?= amd64 arm64
@@ -123,7 +123,7 @@ test-packages: build
 	@scripts/test-packages
 
 .PHONY: test-dist
-test-dist: ## not in make test: a release made twice, in two directories: the same files (TEST_DIST_ARCHES: this machine's)
+test-dist: ## not in make test, but in CI: a release made twice, in two directories: the same files (TEST_DIST_ARCHES: this machine's)
 	@DIST_ARCHES='$(TEST_DIST_ARCHES)' scripts/test-dist
 
 .PHONY: test-unit
@@ -133,7 +133,7 @@ test-unit: build
 # Everything takes three times as long under the race detector, so properties are tried less often there. What else -short leaves out happens
 # in other processes than the tests'.
 .PHONY: test-race
-test-race:
+test-race: ## not in make test, but in CI: the unit tests again, under the race detector
 	$(GO) test -race -short -timeout $(TEST_TIMEOUT) ./cmd/... ./exporter/... ./mapping/... ./mpit/...
 
 # Each benchmark once: not for its figures, but so that it is known to run.
