@@ -113,7 +113,7 @@ func fill(query string, values map[string]string) string {
 	})
 }
 
-// parse is a query's selectors.
+// parse is a query's selectors, without what moves them in time: a range would have to stand before that.
 func parse(query string) ([]*parser.VectorSelector, error) {
 	expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
 	if err != nil {
@@ -122,6 +122,7 @@ func parse(query string) ([]*parser.VectorSelector, error) {
 	var selectors []*parser.VectorSelector
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 		if s, ok := node.(*parser.VectorSelector); ok {
+			s.StartOrEnd, s.Timestamp, s.OriginalOffset = 0, nil, 0
 			selectors = append(selectors, s)
 		}
 		return nil
