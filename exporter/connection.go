@@ -15,9 +15,8 @@ import (
 type connection struct {
 	*ranks
 	*line
-	who   identity.Process
-	final bool  // it brings a last sample, and nothing else
-	rank  *rank // nil: it is not known yet, or final
+	who  identity.Process
+	rank *rank // nil: it is not known yet, or the connection brings a last sample
 }
 
 // serve serves the connection for as long as it lives.
@@ -25,7 +24,7 @@ func (c *connection) serve(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer func() { _ = c.session.Close() }()
-	if c.final {
+	if c.session.Hello().Final {
 		c.receiveFinal(ctx)
 		return
 	}

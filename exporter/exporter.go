@@ -80,13 +80,9 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 	open := e.self.Connections.WithLabelValues(shown)
 	open.Inc()
 	defer open.Dec()
-	e.newConnection(s, user).serve(ctx)
-}
-
-// newConnection returns that of a session of a user's.
-func (e *Exporter) newConnection(s *mpit.Session, user string) *connection {
 	h := s.Hello()
-	return &connection{ranks: e.ranks, line: newLine(s), who: e.identify(&h, s.Peer(), user), final: h.Final}
+	c := &connection{ranks: e.ranks, line: newLine(s), who: e.identify(&h, s.Peer(), user)}
+	c.serve(ctx)
 }
 
 // Remaining returns how many ranks live, or may still bring their last sample, and how many have ended whose last

@@ -146,10 +146,10 @@ func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
 	return nil, manyJobs(found)
 }
 
-// maxLines is of how many worlds there is a line.
+// maxLines bounds how many worlds are listed.
 const maxLines = 20
 
-// manyJobs is that there are several worlds, of one job or of several, where one is meant.
+// manyJobs is the error that several worlds match, of one job or of several.
 type manyJobs []*report.Report
 
 func (m manyJobs) Error() string {
@@ -173,7 +173,7 @@ func (m manyJobs) Error() string {
 	return there + "; choose one with " + choice
 }
 
-// Lines has a line for each world, the one that needs attention first, as far as they are not too many.
+// Lines has a line for each of the first maxLines worlds; those that need attention come first.
 func (m manyJobs) Lines() []string {
 	lines := []string{fmt.Sprintf("%s: report: %s:", cli.ProgramName, m)}
 	for _, r := range slices.SortedStableFunc(slices.Values(m),

@@ -16,7 +16,7 @@ const (
 type Style struct {
 	Format  Format
 	Created bool // _created lines, in OpenMetrics; protobuf always has created timestamps
-	// What else is on the answer has its place before the first family with a greater name, or before or behind all.
+	// What else is on the page has its place before the first family with a greater name, or before or behind all.
 	Gap string
 }
 

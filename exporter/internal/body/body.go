@@ -1,5 +1,6 @@
-// Package body is what scrapers are sent: families, compressed while they are written, once for all who are sent them,
-// with what comes to them for each, in the coding that he takes. It knows nothing of formats.
+// Package body is the page as it is sent. Its families are compressed while they are written, once for all scrapers; what
+// is added for one of them is put between when it is sent, in the coding that this scraper takes. It knows nothing of
+// formats.
 package body
 
 import (

@@ -60,7 +60,7 @@ func (r *Response) unpack(w io.Writer) error {
 		readers[i] = bytes.NewReader(s)
 	}
 	z := unpackers.Get().(*gzip.Reader)
-	defer unpackers.Put(z) // with its last page, whose memory is used again in any case
+	defer unpackers.Put(z) // it still refers to this page, whose memory is used again in any case
 	if err := z.Reset(io.MultiReader(readers...)); err != nil {
 		return err
 	}
