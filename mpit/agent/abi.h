@@ -143,8 +143,13 @@ struct abi {
 	/* Looks everything up in an open library (dlopen handle, kept); false if something is missing. */
 	bool (*resolve)(void *library);
 
-	/* MPI_T_init_thread(MPI_THREAD_MULTIPLE); level: 0 single … 3 multiple, -1 if the library leaves it unset. */
-	int (*tool_init)(int *level);
+	/*
+	 * True: MPI_T is to be initialised after the real MPI_Init, asked for no other level than the program's, and may
+	 * then be called by any thread whatever it answers (docs/agent.md).
+	 */
+	bool (*tools_after_init)(const char *library_version);
+	/* MPI_T_init_thread. Levels: 0 single … 3 multiple; *provided: -1 if the library leaves it unset. */
+	int (*tool_init)(int required, int *provided);
 	/* Normalises the thread level of this ABI's MPI_T_init_thread. */
 	int (*thread_level)(int mpi_level);
 	int (*thread_multiple)(void); /* this ABI's MPI_THREAD_MULTIPLE */

@@ -41,6 +41,7 @@ static bool abi_object_at(int kind, const void *address, union mpi_object *out)
 	return kind == BIND_FILE ? value != 0 : (unsigned)out->integer >> 30 > 1;
 }
 
+#define abi_tools_after_init NULL
 #define abi_own_name(name) false
 #define abi_learn(library) ((void)(library))
 /* Control variables are static variables of the library itself. */

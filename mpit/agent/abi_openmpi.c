@@ -60,6 +60,7 @@ static bool abi_object_at(int kind, const void *address, union mpi_object *out)
 	return out->pointer != NULL;
 }
 
+#define abi_tools_after_init openmpi_tools_after_init
 #define abi_own_name openmpi_own_name
 #define abi_cvar_readable openmpi_cvar_readable
 #define abi_pvar_writable openmpi_pvar_writable

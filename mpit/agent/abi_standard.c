@@ -22,6 +22,8 @@
 
 /* It is no library's native ABI: locate_mpi asks whether a library has it. */
 #define abi_speaks NULL
+/* Open MPI has it from 6.0 on. */
+#define abi_tools_after_init NULL
 
 /* What Open MPI itself has for these two; NULL: the library is another one. Written once, in resolve. */
 static void *openmpi_world, *openmpi_self;

@@ -133,11 +133,12 @@ static int bind_of(int value)
 	return consecutive(value, MPI_T_BIND_NO_OBJECT, MPI_T_BIND_MPI_SESSION, BIND_UNKNOWN);
 }
 
+static const int thread_levels[] = { MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
+				     MPI_THREAD_MULTIPLE };
+
 static int thread_level(int value)
 {
-	static const int levels[] = { MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE };
-
-	return POSITION(levels, value, -1);
+	return POSITION(thread_levels, value, -1);
 }
 
 static int thread_multiple(void)
@@ -152,12 +153,12 @@ static int program_level(void)
 	return lib_MPI_Query_thread(&provided) == MPI_SUCCESS ? thread_level(provided) : -1;
 }
 
-static int tool_init(int *level)
+static int tool_init(int required, int *provided)
 {
-	int provided = -1; /* Open MPI leaves it alone when MPI_T is initialised already */
-	int rc = lib_MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided);
+	int given = -1; /* Open MPI leaves it alone when MPI_T is initialised already */
+	int rc = lib_MPI_T_init_thread(thread_levels[required], &given);
 
-	*level = thread_level(provided);
+	*provided = thread_level(given);
 	return code(rc);
 }
 
@@ -244,6 +245,7 @@ const struct abi ABI_IDENTIFIER = {
 	.number = ABI_NUMBER,
 	.speaks = abi_speaks,
 	.resolve = resolve,
+	.tools_after_init = abi_tools_after_init,
 	.tool_init = tool_init,
 	.thread_level = thread_level,
 	.thread_multiple = thread_multiple,

@@ -50,8 +50,9 @@ void agent_measures_by(void (*measure)(bool on));
 void agent_measure(bool on);
 
 /*
- * One line on stderr if MPIT_AGENT_LOG is set and not 0, nothing otherwise. Any thread, not a
- * signal handler. The environment is read once, in agent_log_init (program's thread, in MPI_Init).
+ * One line on stderr if MPIT_AGENT_LOG is set and not 0, nothing otherwise. Any thread, also in a signal handler that
+ * ends the program (last.h): only numbers and strings are formatted here, and for these vsnprintf of glibc and of musl
+ * neither allocates nor locks. The environment is read once, in agent_log_init (program's thread, in MPI_Init).
  */
 void agent_log_init(void);
 bool agent_log_enabled(void);

@@ -3,6 +3,7 @@
 #include "connection.h"
 
 #include "agent.h"
+#include "descriptor.h"
 #include "now.h"
 
 #include <errno.h>
@@ -75,7 +76,7 @@ static bool still_ours(const struct connection *c)
 void connection_let_go(const struct connection *c)
 {
 	if (c->fd >= 0 && still_ours(c))
-		close(c->fd);
+		descriptor_close(c->fd);
 }
 
 void connection_close(struct connection *c)
@@ -93,14 +94,14 @@ static int dial(const char *path)
 
 	if (*path == '\0')
 		return -1;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = descriptor_socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK);
 	if (fd < 0)
 		return -1;
 	copy_string(address.sun_path, sizeof address.sun_path, path);
-	if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+	if (descriptor_connect(fd, &address, sizeof address) != 0) {
 		int error = errno;
 
-		close(fd);
+		descriptor_close(fd);
 		errno = error;
 		return -1;
 	}
@@ -132,7 +133,7 @@ static int move_high(int fd)
 	moved = fcntl(fd, F_DUPFD_CLOEXEC, target);
 	if (moved < 0)
 		return fd;
-	close(fd);
+	descriptor_close(fd);
 	return moved;
 }
 
@@ -149,7 +150,7 @@ bool connection_open(struct connection *c, const struct socket_paths *paths)
 	/* From here on the thread may sleep in it: recv without a bound, send with one. */
 	if (fcntl(c->fd, F_SETFL, 0) != 0 || fstat(c->fd, &st) != 0 ||
 	    setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &glance, sizeof glance) != 0) {
-		close(c->fd);
+		descriptor_close(c->fd);
 		c->fd = -1;
 		return false;
 	}
@@ -245,5 +246,5 @@ void connection_forked(void)
 	int fd = atomic_exchange(&shared_descriptor, -1);
 
 	if (fd >= 0 && is_socket(fd, (ino_t)atomic_load(&shared_inode)))
-		close(fd);
+		descriptor_close(fd);
 }

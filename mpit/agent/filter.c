@@ -2,7 +2,8 @@
 #define _GNU_SOURCE
 #include "filter.h"
 
-#include <fcntl.h>
+#include "descriptor.h"
+
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ static int filters(void)
 
 	if (prctl(PR_GET_SECCOMP, 0L, 0L, 0L, 0L) <= 0)
 		return 0;
-	fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
+	fd = descriptor_open("/proc/thread-self/status", O_RDONLY);
 	if (fd < 0)
 		return 1;
 	while (!told && (length = read(fd, bytes, sizeof bytes)) > 0)
@@ -38,7 +39,7 @@ static int filters(void)
 			else
 				told = true;
 		}
-	close(fd);
+	descriptor_close(fd);
 	return n > 0 ? n : 1;
 }
 

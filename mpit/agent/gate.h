@@ -8,7 +8,8 @@
  *   - While the agent's thread holds it, it looks at gate_wanted between any two reads and leaves
  *     as soon as somebody waits: a program's thread waits for one MPI_T read at most, or for a new
  *     variable to be opened, or for the values to be copied out.
- *   - A wait is bounded all the same (GATE_PATIENCE_NS): past it the agent is given up.
+ *   - A wait is bounded all the same (GATE_PATIENCE_NS): past it the agent is given up. Time in which the whole process
+ *     is stopped doesn't count; a debugger that stops the agent's thread alone, in the gate, does end observation.
  *   - It is not recursive; gate_enter refuses the thread that holds it already, which happens
  *     when an MPI library calls an interposed function from inside MPI_T.
  */
@@ -20,7 +21,7 @@
 
 #define GATE_PATIENCE_NS 2000000000u
 
-/* Program's thread, once, before anybody enters: looks up what the C library has to wait with. Takes the dynamic
+/* Program's thread, once, at the beginning: looks up what the C library has to wait with. Takes the dynamic
  * linker's lock. */
 void gate_prepare(void);
 

@@ -5,6 +5,7 @@
 #include "agent.h"
 #include "now.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static const char *const variables[] = {
 	"POD_NAMESPACE",
 };
 
-_Static_assert(sizeof variables / sizeof variables[0] < MAX_ATTRIBUTES, "ppid needs a place too");
+_Static_assert(sizeof variables / sizeof variables[0] < MAX_ATTRIBUTES - 1, "the parent needs two places");
 
 static void add(struct identity *id, const char *key, const char *value)
 {
@@ -56,10 +57,37 @@ static void make_id(struct identity *id)
 	id->id[1] = monotonic_ns() * 0xc2b2ae3d27d4eb4fu ^ (uint64_t)(uintptr_t)id;
 }
 
+/*
+ * The parent stands for a launcher that has no name. Its number is given to another process after a while, its start
+ * isn't.
+ */
+static void add_parent(struct identity *id)
+{
+	char text[512], *field;
+	ssize_t length = -1;
+	int fd;
+
+	snprintf(text, sizeof text, "%ld", id->ppid);
+	add(id, "ppid", text);
+	snprintf(text, sizeof text, "/proc/%ld/stat", id->ppid);
+	fd = open(text, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		length = read(fd, text, sizeof text - 1);
+		close(fd);
+	}
+	text[length < 0 ? 0 : length] = '\0';
+	field = strrchr(text, ')'); /* of field 2, a name that may have anything in it */
+	for (int n = 2; n < 22 && field != NULL; n++)
+		field = strchr(field + 1, ' ');
+	if (field == NULL)
+		return;
+	field[1 + strspn(field + 1, "0123456789")] = '\0';
+	add(id, "ppid_started", field + 1);
+}
+
 void identity_fill(struct identity *id, const char *library_version)
 {
 	struct utsname system;
-	char number[32];
 	ssize_t n;
 
 	*id = (struct identity){ .pid = getpid(), .ppid = getppid(), .init_realtime = realtime_ns() };
@@ -76,6 +104,5 @@ void identity_fill(struct identity *id, const char *library_version)
 		if (value != NULL)
 			add(id, variables[i], value);
 	}
-	snprintf(number, sizeof number, "%ld", id->ppid);
-	add(id, "ppid", number);
+	add_parent(id);
 }

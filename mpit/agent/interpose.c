@@ -21,7 +21,7 @@ __thread const char *inside_call __attribute__((tls_model("initial-exec"), visib
 	int function parameters                                                         \
 	{                                                                               \
 		NEXT(int parameters, function);                                         \
-		bool first = lifecycle_prepare(CALLER);                                 \
+		bool first = lifecycle_prepare(CALLER, true);                           \
 		int rc = next arguments;                                                \
 		lifecycle_world_begun(first, rc == 0);                                  \
 		return rc;                                                              \
@@ -82,7 +82,7 @@ static const char session_init[] = "Session_init", session_finalize[] = "Session
 		const char *outer = inside_call;                                        \
 		if (outer == session_init)                                              \
 			return next(info, errhandler, session);                         \
-		bool first = lifecycle_prepare(CALLER);                                 \
+		bool first = lifecycle_prepare(CALLER, false);                          \
 		inside_call = session_init;                                             \
 		int rc = next(info, errhandler, session);                               \
 		inside_call = outer;                                                    \

@@ -3,6 +3,7 @@
 #include "last.h"
 
 #include "agent.h"
+#include "descriptor.h"
 #include "filter.h"
 #include "now.h"
 #include "tools/lists.h"
@@ -156,7 +157,7 @@ static struct farewell send_alone(int fd, const struct wire *w, uint64_t deadlin
 	sent = !w->failed && connection_send_before(&f.c, w->bytes, w->length, deadline);
 	agent_log("last sample: %zu bytes %s", w->length, sent ? "sent" : "not all sent");
 	if (!sent || !awaited || fstat(f.c.fd, &st) != 0) {
-		close(f.c.fd);
+		descriptor_close(f.c.fd);
 		f.c.fd = -1;
 		return f;
 	}

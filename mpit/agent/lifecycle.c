@@ -20,13 +20,18 @@
 /* An abort must come through even if a sample never ends. */
 #define ABORT_PATIENCE_NS 50000000u
 
+/* MPI_THREAD_MULTIPLE and _SINGLE as abi.h counts levels. */
+enum { THREAD_SINGLE, THREAD_MULTIPLE = 3 };
+
 static _Atomic bool prepared; /* somebody has called MPI_Init or MPI_Session_init */
 static _Atomic bool world;    /* somebody has called MPI_Init: the end is MPI_Finalize */
 static _Atomic int sessions;  /* MPI-4's, alive */
 
+static _Atomic int tool_level = -1; /* of MPI_T: 0 single … 3 multiple; -1: not known */
+
 /* Written before the agent runs. */
-static const struct abi *abi;
-static int tool_level = -1; /* of MPI_T: 0 single … 3 multiple; -1: not known */
+static const struct abi *_Atomic abi;
+static bool tools_after_init; /* MPI_T is to be initialised after the real MPI_Init */
 static char library_version[512];
 static char deny[DENY_BYTES], requested[DENY_BYTES];
 static struct link exporter;
@@ -38,18 +43,28 @@ static bool is_set(const char *variable)
 	return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
 }
 
-/* Looks for MPI once; before the first MPI call nobody else is there. */
+/*
+ * Looks for MPI once. One thread may be in MPI_T_init_thread while another one is in MPI_Init: the second waits at the
+ * gate. Not for ever, for it may hold the dynamic linker's lock, which the first needs: then it runs on unobserved.
+ */
 static void find_mpi(const void *caller)
 {
-	static bool looked;
+	static _Atomic bool looked;
 
-	if (looked)
+	if (atomic_load(&looked) || !gate_enter_within(GATE_PATIENCE_NS))
 		return;
-	looked = true;
-	agent_log_init();
-	gate_prepare();
-	if (!is_set("MPIT_AGENT_DISABLE"))
-		abi = locate_mpi(caller, library_version, sizeof library_version);
+	if (!atomic_load(&looked)) {
+		const struct abi *found = NULL;
+
+		agent_log_init();
+		gate_prepare();
+		if (!is_set("MPIT_AGENT_DISABLE"))
+			found = locate_mpi(caller, library_version, sizeof library_version);
+		tools_after_init = found != NULL && found->tools_after_init != NULL && found->tools_after_init(library_version);
+		abi = found;
+		atomic_store(&looked, true);
+	}
+	gate_leave();
 }
 
 static size_t most_objects(void)
@@ -71,24 +86,29 @@ static size_t most_objects(void)
 
 /* ---- the beginning ---- */
 
-bool lifecycle_prepare(const void *caller)
+static bool initialise_tools(int required)
 {
-	int level = -1, code;
+	int level = -1, code = abi->tool_init(required < THREAD_SINGLE ? THREAD_SINGLE : required, &level);
 
+	if (code != CODE_SUCCESS) {
+		agent_log("MPI_T_init_thread: code %d; the program runs on unobserved", code);
+		return false;
+	}
+	if (tools_after_init)
+		tool_level = THREAD_MULTIPLE;
+	else if (level >= 0)
+		tool_level = level;
+	return true;
+}
+
+bool lifecycle_prepare(const void *caller, bool for_world)
+{
 	if (atomic_exchange(&prepared, true))
 		return false;
 	find_mpi(caller);
 	if (abi == NULL || agent_state() != AGENT_IDLE)
 		return false;
-	/* Before MPI_Init and MPI_Session_init: afterwards Open MPI would raise what MPI_Query_thread answers. */
-	code = abi->tool_init(&level);
-	if (code != CODE_SUCCESS) {
-		agent_log("MPI_T_init_thread: code %d; the program runs on unobserved", code);
-		return false;
-	}
-	if (level >= 0)
-		tool_level = level;
-	return true;
+	return (tools_after_init && for_world) || initialise_tools(THREAD_MULTIPLE);
 }
 
 static void forked(void)
@@ -200,6 +220,9 @@ void lifecycle_world_begun(bool first, bool succeeded)
 		join_world();
 		return;
 	}
+	/* Not in the gate: this may take longer than other threads wait there. */
+	if (tools_after_init && !initialise_tools(abi->program_level()))
+		return;
 	if (!gate_enter())
 		return;
 	begin(NULL);
@@ -239,7 +262,7 @@ void lifecycle_session_ending(const void *address)
 
 int lifecycle_tool_init(tool_init *next, const void *caller, int required, int *provided)
 {
-	int given = -1, rc;
+	int given = -1, level, rc;
 
 	find_mpi(caller);
 	if (abi == NULL)
@@ -247,11 +270,14 @@ int lifecycle_tool_init(tool_init *next, const void *caller, int required, int *
 	rc = next(abi->thread_multiple(), &given);
 	if (rc != 0)
 		return rc;
-	if (abi->thread_level(given) >= 0)
-		tool_level = abi->thread_level(given);
+	level = abi->thread_level(given);
+	if (level >= 0)
+		tool_level = level;
+	else
+		level = tool_level;
 	/* What the program asked for, unless the library can't: as it would be without the agent. */
 	if (provided != NULL)
-		*provided = tool_level >= 0 && tool_level < abi->thread_level(required) ? given : required;
+		*provided = level >= 0 && level < abi->thread_level(required) ? given : required;
 	return rc;
 }
 

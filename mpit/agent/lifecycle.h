@@ -12,8 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Before the real MPI_Init or MPI_Session_init. True: the caller is the first, and says below what came of it. */
-bool lifecycle_prepare(const void *caller);
+/*
+ * Before the real MPI_Init (for_world) or MPI_Session_init. True: the caller is the first, and says below what came of
+ * it.
+ */
+bool lifecycle_prepare(const void *caller, bool for_world);
 /* After the real MPI_Init. */
 void lifecycle_world_begun(bool first, bool succeeded);
 /* After the real MPI_Session_init; session: the address of the new handle, NULL: it has failed. */

@@ -4,12 +4,12 @@
 
 #include "agent.h"
 #include "answers.h"
+#include "descriptor.h"
 #include "filter.h"
 #include "last.h"
 #include "now.h"
 #include "wake.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -61,7 +61,7 @@ static void close_range_of(unsigned first, unsigned last)
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > 65536)
 		limit.rlim_cur = 65536;
 	for (unsigned fd = first; fd <= last && fd < limit.rlim_cur; fd++)
-		close((int)fd);
+		descriptor_close((int)fd);
 }
 
 /* Leaves the program's descriptors: from here on its table is none of ours, and ours none of its. */
@@ -75,10 +75,10 @@ static bool own_table(void)
 	close_range_of(3, ~0u);
 	/* So that the socket can't become 0, 1 or 2. */
 	do
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		fd = descriptor_open("/dev/null", O_RDWR);
 	while (fd >= 0 && fd < 2);
 	if (fd > 2)
-		close(fd);
+		descriptor_close(fd);
 	return true;
 }
 
@@ -145,17 +145,40 @@ static bool start(void *(*run)(void *), void *argument, size_t stack)
 	return failed == 0;
 }
 
+/*
+ * In a program compiled with ThreadSanitizer its runtime sees what these threads do to memory by the C library's
+ * functions, and not the agent's atomics, by which they do it in order: it would report races, and end a correct
+ * program with another status. It looks away while one of them runs, and must look again before it ends. Where the
+ * agent is compiled with it, for its tests, it sees both.
+ */
+#ifdef __SANITIZE_THREAD__
+static void unwatched(bool begin)
+{
+	(void)begin;
+}
+#else
+extern void __tsan_ignore_thread_begin(void) __attribute__((weak));
+extern void __tsan_ignore_thread_end(void) __attribute__((weak));
+static void unwatched(bool begin)
+{
+	if (__tsan_ignore_thread_begin != NULL && __tsan_ignore_thread_end != NULL)
+		(begin ? __tsan_ignore_thread_begin : __tsan_ignore_thread_end)();
+}
+#endif
+
 /* The thread of the end shares the descriptors of the one that answers. It sends the last sample, then it lets the
  * other one go. */
 static void *run_end(void *unused)
 {
 	(void)unused;
+	unwatched(true);
 	pthread_setname_np(pthread_self(), "mpit-agent-end");
 	wake_await(FOREVER);
 	last_deliver(&standing);
 	connection_enter_over();
 	connection_shut(&standing);
 	connection_leave();
+	unwatched(false);
 	return NULL;
 }
 
@@ -192,6 +215,7 @@ static void *run(void *argument)
 	unsigned backoff = BACKOFF_FIRST_MS;
 	bool told = false; /* in the log, that nobody listens */
 
+	unwatched(true);
 	pthread_setname_np(pthread_self(), "mpit-agent");
 	standing.private = own_table();
 	if (standing.private && l->session->sourced.source != NULL)
@@ -200,6 +224,7 @@ static void *run(void *argument)
 	if (!start(run_end, NULL, stack_above(&seed) + END_STACK)) {
 		agent_log("no second thread can be made: only the last sample will be sent");
 		word_set(&begun, 1);
+		unwatched(false);
 		return NULL;
 	}
 	a.request = malloc(WIRE_REQUEST_WORDS_MAX * sizeof *a.request);
@@ -236,6 +261,7 @@ static void *run(void *argument)
 	free(a.request);
 	wire_free(&a.out);
 	mapped_free(&a.code);
+	unwatched(false);
 	return NULL;
 }
 

@@ -2,7 +2,8 @@
 #define _GNU_SOURCE
 #include "mapped.h"
 
-#include <fcntl.h>
+#include "descriptor.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,7 +84,7 @@ void mapped_read(struct mapped *m)
 	size_t held = 0, room = 0;
 	ssize_t length;
 	bool whole = true;
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	int fd = descriptor_open("/proc/self/maps", O_RDONLY);
 
 	if (fd < 0)
 		return;
@@ -99,7 +100,7 @@ void mapped_read(struct mapped *m)
 		held -= (size_t)(line - bytes);
 		memmove(bytes, line, held);
 	}
-	close(fd);
+	descriptor_close(fd);
 	if (!whole || fresh.length == 0) {
 		free(fresh.lines);
 		return;

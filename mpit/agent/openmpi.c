@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -34,6 +35,23 @@ void openmpi_find(void *library)
 {
 	*(void **)&where_is = openmpi_symbol(library, "mca_base_var_get_value");
 	begin_frame = (uintptr_t)__builtin_frame_address(0);
+}
+
+/*
+ * MPI_T keeps what it finds: all components, those that MPI_Init would not load, and those that it would close and
+ * unload again because it doesn't select them. With them stays what they have set up, as a fork handler that aborts
+ * (EFA's, of libfabric 1.11). Initialised later it finds what MPI_Init has left, and loads the others of the frameworks
+ * that are closed, without opening any. The level that it is asked for becomes MPI_Query_thread's answer, and nothing
+ * else: MPI_T's own lock is taken at every level.
+ *
+ * 6.0 doesn't overwrite the program's level, and grants a later MPI_T no more than MPI_THREAD_SERIALIZED.
+ */
+bool openmpi_tools_after_init(const char *library_version)
+{
+	static const char before[] = "Open MPI v";
+
+	return strncmp(library_version, before, sizeof before - 1) == 0 &&
+	       strtol(library_version + sizeof before - 1, NULL, 10) < 6;
 }
 
 /* A copy's name is the copied one's behind "Dup ", whatever made it a copy. */

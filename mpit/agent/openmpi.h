@@ -24,6 +24,9 @@ bool openmpi_cvar_readable(int index, bool string);
 /* Whether writing a performance variable would not crash. */
 bool openmpi_pvar_writable(const struct pvar_description *is);
 
+/* abi.h, tools_after_init. */
+bool openmpi_tools_after_init(const char *library_version);
+
 /* Whether it has made a datatype's name up. */
 bool openmpi_own_name(const char *name);
 

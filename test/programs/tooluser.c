@@ -5,6 +5,7 @@
  *   balance      initialised and finalized three times at each thread level between MPI_Init and MPI_Finalize
  *   within       the same within another pair, so that there is something to list
  *   late         before MPI_Init and after MPI_Finalize
+ *   at_once      initialised by another thread while MPI_Init is called
  *   ended        what MPI_T answers when it has been finalized as often as initialised
  *   handles      a session and handles of its own on every variable that needs no object: start, read, stop, reset, free
  *   monitoring   the same on Open MPI's count of all-to-all collectives, over a known number of them
@@ -12,6 +13,7 @@
  */
 #include "hold.h"
 #include <mpi.h>
+#include <pthread.h>
 
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 6
 #define OPEN_MPI_6 1
@@ -124,6 +126,31 @@ static void handles(int rank)
     finalize("handles");
 }
 
+static pthread_barrier_t ready;
+
+static void *initialise_at_once(void *code)
+{
+    int provided;
+
+    pthread_barrier_wait(&ready);
+    *(int *)code = MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    return NULL;
+}
+
+static void init_at_once(int *argc, char ***argv)
+{
+    pthread_t other;
+    int code = -1;
+
+    pthread_barrier_init(&ready, NULL, 2);
+    if (pthread_create(&other, NULL, initialise_at_once, &code) != 0)
+        _exit(97);
+    pthread_barrier_wait(&ready);
+    MPI_Init(argc, argv);
+    pthread_join(other, NULL);
+    printf("tooluser: at once: code %d\n", code);
+}
+
 /* Open MPI with pml_monitoring_enable: what its own handle counts is what it has done since its start. */
 static void monitoring(void)
 {
@@ -160,7 +187,10 @@ int main(int argc, char **argv)
         initialise("before MPI_Init", 1);
     if (strcmp(when, "within") == 0)
         initialise("before MPI_Init", 0);
-    MPI_Init(&argc, &argv);
+    if (strcmp(when, "at_once") == 0)
+        init_at_once(&argc, &argv);
+    else
+        MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (strcmp(when, "handles") == 0)
         handles(rank);

@@ -76,6 +76,7 @@ int main(void)
 	test_a_passive_rank_tells_of_calls_under_way();
 	test_where_an_address_is_mapped_from();
 	test_gate();
+	test_the_gate_does_not_count_time_that_nobody_has_run();
 	test_the_end_wakes_who_sleeps();
 	test_filters_that_come_are_noticed();
 	test_the_last_sample_goes_over_the_connection_that_stands();
@@ -83,6 +84,7 @@ int main(void)
 	test_an_exporter_that_reads_nothing_keeps_no_thread();
 	test_giving_up_ends_the_threads();
 	test_the_end_waits_for_a_connection_that_stands();
+	test_the_end_in_a_signal_handler();
 	test_a_passive_rank_is_read_by_its_program_alone();
 	test_a_request_to_open();
 	test_a_tool_has_sessions_and_handles_of_its_own();

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- the gate ---- */
@@ -49,6 +50,50 @@ void test_gate(void)
 	pthread_join(thread, NULL);
 	CHECK(atomic_load(&entered) == 1);
 	CHECK(gate_waits().count == before + 1 && gate_waits().longest_ns > 0);
+	CHECK(agent_state() == AGENT_IDLE);
+}
+
+static _Atomic int going_on;
+
+static void go_on(int signal)
+{
+	(void)signal;
+	atomic_store(&going_on, 1);
+}
+
+/* A debugger, or SIGSTOP, stops the agent's thread in the gate and a program's thread in front of it for longer than
+ * gate_enter waits: neither has had that time. */
+void test_the_gate_does_not_count_time_that_nobody_has_run(void)
+{
+	struct sigaction action = { .sa_handler = go_on };
+	pthread_t thread;
+	pid_t child;
+	int status;
+
+	atomic_store(&entered, 0);
+	CHECK(sigaction(SIGCONT, &action, NULL) == 0);
+	CHECK(gate_try());
+	CHECK(pthread_create(&thread, NULL, program_thread, NULL) == 0);
+	while (!gate_wanted())
+		usleep(100);
+	child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		/* Only what a handler may do: the thread sanitizer, too, wants that of a child of several threads. */
+		const struct timespec longer = { .tv_sec = GATE_PATIENCE_NS / 1000000000u + 1 };
+
+		kill(getppid(), SIGSTOP);
+		nanosleep(&longer, NULL);
+		kill(getppid(), SIGCONT);
+		_exit(0);
+	}
+	while (!atomic_load(&going_on))
+		usleep(100);
+	usleep(200000); /* so that it is the other thread which goes on first, and looks at the clock */
+	gate_leave();
+	CHECK(pthread_join(thread, NULL) == 0); /* which has checked that it could enter */
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	signal(SIGCONT, SIG_DFL);
 	CHECK(agent_state() == AGENT_IDLE);
 }
 
@@ -430,6 +475,39 @@ void test_the_end_waits_for_a_connection_that_stands(void)
 	close(fd);
 	end_after_the_last(listening);
 	unsetenv("MPIT_AGENT_FINAL_WAIT");
+	last_prepare();
+}
+
+static void leave(int signal)
+{
+	struct farewell f = say_last(END_EXIT);
+
+	(void)signal;
+	last_await(&f);
+}
+
+/* exit in a signal handler, with a log. The thread sanitizer reports what allocates there. */
+void test_the_end_in_a_signal_handler(void)
+{
+	struct sigaction action = { .sa_handler = leave };
+	pthread_t exporter;
+	int listening, fd;
+
+	setenv("MPIT_AGENT_FINAL_WAIT", "60000", 1);
+	setenv("MPIT_AGENT_LOG", "1", 1);
+	fd = ask_for_the_last(&listening);
+	agent_log_init();
+	atomic_store(&handed_on, 0);
+	CHECK(pthread_create(&exporter, NULL, hand_on_later, &fd) == 0);
+	CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+	CHECK(raise(SIGUSR1) == 0);
+	CHECK(atomic_load(&handed_on));
+	signal(SIGUSR1, SIG_DFL);
+	pthread_join(exporter, NULL);
+	end_after_the_last(listening);
+	unsetenv("MPIT_AGENT_LOG");
+	unsetenv("MPIT_AGENT_FINAL_WAIT");
+	agent_log_init();
 	last_prepare();
 }
 

@@ -201,6 +201,7 @@ void test_where_an_address_is_mapped_from(void);
 
 /* conversation_test.c */
 void test_gate(void);
+void test_the_gate_does_not_count_time_that_nobody_has_run(void);
 void test_the_end_wakes_who_sleeps(void);
 void test_filters_that_come_are_noticed(void);
 void test_the_last_sample_goes_over_the_connection_that_stands(void);
@@ -208,6 +209,7 @@ void test_a_connection_that_stands_no_longer_takes_no_last_sample(void);
 void test_an_exporter_that_reads_nothing_keeps_no_thread(void);
 void test_giving_up_ends_the_threads(void);
 void test_the_end_waits_for_a_connection_that_stands(void);
+void test_the_end_in_a_signal_handler(void);
 void test_a_passive_rank_is_read_by_its_program_alone(void);
 void test_a_request_to_open(void);
 void test_conversation(void);
