@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,6 +116,26 @@ func TestRules(t *testing.T) {
 			require.NoError(t, err)
 			promtool(t, "test", "rules", test)
 		})
+	}
+}
+
+// What ranks call things is quoted without what chat programs take for markup, links or mentions. What names a job has
+// none of that (TestName in exporter/internal/clean).
+func TestAlertsQuotePlainText(t *testing.T) {
+	alerts, err := rules(os.DirFS(".."), alertFile)
+	require.NoError(t, err)
+	action := regexp.MustCompile(`{{[^{}]*}}`)
+	asks, names := regexp.MustCompile(`{{-? *(if|with) `), regexp.MustCompile(`\.Labels\.(comm|win|function|value)\b`)
+	for _, alert := range alerts {
+		for _, text := range alert.Annotations {
+			named := false // by the last action, a with
+			for _, a := range action.FindAllString(text, -1) {
+				if !asks.MatchString(a) && (named || names.MatchString(a)) {
+					assert.Contains(t, a, "| reReplaceAll `[^", alert.Alert)
+				}
+				named = asks.MatchString(a) && strings.Contains(a, "with ") && names.MatchString(a)
+			}
+		}
 	}
 }
 
@@ -300,14 +321,15 @@ func problems(files fs.FS, documented map[string]bool) ([]string, error) {
 	for _, row := range recordedRow.FindAllStringSubmatch(string(table), -1) {
 		rows[row[1]] = true
 	}
+	unused := maps.Clone(rows)
 	for _, r := range recorded {
 		p.expression(r.Record, r.Expr)
 		if !rows[r.Record] {
 			p.add("docs/alerts.md: %s is not in the table of recording rules", r.Record)
 		}
-		delete(rows, r.Record)
+		delete(unused, r.Record)
 	}
-	for name := range rows {
+	for name := range unused {
 		p.add("docs/alerts.md: there is no recording rule %s", name)
 	}
 

@@ -230,5 +230,5 @@ func TestAPICatalogueOfAVastRank(t *testing.T) {
 	require.Len(t, list.Catalogues, 1)
 	assert.Equal(t, "mpich", list.Catalogues[0].Rank.Library)
 	require.Len(t, list.Errors, 1)
-	assert.Contains(t, list.Errors[0], "more than 32 MiB")
+	assert.Contains(t, list.Errors[0], "more than 8 MiB")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/work"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
@@ -26,6 +27,7 @@ type base struct {
 	self    *self.Metrics
 	users   *identity.Users
 	budgets *budget.Budgets
+	work    *work.Work
 	rules   atomic.Pointer[ruling]
 	started time.Time
 

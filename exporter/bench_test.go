@@ -474,6 +474,36 @@ func upRanks(families []*dto.MetricFamily) (n int) {
 	return n
 }
 
+// What a connection costs does not depend on how many ranks there are: whoever floods the node with them takes no more
+// time of it the longer it lasts.
+func BenchmarkConnection(b *testing.B) {
+	for _, ranks := range []int{100, 8000} {
+		b.Run(fmt.Sprintf("ranks=%d", ranks), func(b *testing.B) {
+			e, err := New(Config{Mapper: newMapper(b), MaxEnded: ranks})
+			if err != nil {
+				b.Fatal(err)
+			}
+			g := e.lock()
+			defer g.unlock()
+			come := func(i int) {
+				h := mpit.Hello{ID: mpit.RankID{1, byte(i), byte(i >> 8), byte(i >> 16)}, Rank: i % 4096,
+					InitTime: testTime}
+				r := g.add(h, mpit.Peer{}, identity.Process{ID: Identity{Rank: h.Rank}})
+				g.finish(r, mpit.EndLost, testTime.Add(time.Duration(i)))
+				if g.table.alive(0) != 0 {
+					b.Fatal("it has ended")
+				}
+			}
+			for i := range ranks {
+				come(i)
+			}
+			for i := ranks; b.Loop(); i++ {
+				come(i)
+			}
+		})
+	}
+}
+
 // BenchmarkMemory scrapes 1,000 ranks with 100 series each, and reports the most memory that the process has had from
 // the kernel meanwhile, what it has when all have come, and what is left when they have ended; before is what it had
 // without them.

@@ -37,8 +37,7 @@ type Config struct {
 	ControlVariables        []string
 	ControlVariableInterval time.Duration
 
-	MaxScrapes int  // HTTP requests for metrics served at once (default 40); more are refused
-	Created    bool // _created lines in OpenMetrics text; protobuf always has created timestamps
+	Created bool // _created lines in OpenMetrics text; protobuf always has created timestamps
 	// OTelLabels: the attributes of metric data are called as labels are on the page, and all are text
 	OTelLabels bool
 
@@ -57,10 +56,9 @@ type Config struct {
 
 // Defaults of Config.
 const (
-	DefaultRetention  = 2 * time.Minute
-	DefaultMaxEnded   = 4096
-	DefaultMaxRanks   = 4096
-	DefaultMaxScrapes = 40
+	DefaultRetention = 2 * time.Minute
+	DefaultMaxEnded  = 4096
+	DefaultMaxRanks  = 4096
 
 	DefaultControlVariableInterval = 5 * time.Minute
 )
@@ -80,6 +78,15 @@ const (
 // maxTaking is how many ranks of one user are taken in at the same time. Others' ranks don't wait.
 const maxTaking = 4
 
+// What a user can have done besides filling plans, which what comes and changes makes necessary: so many cells at once,
+// and so many a second. A cell takes about a microsecond to compile.
+const (
+	maxWork      = 4 << 20
+	workRate     = 200_000
+	arrivalWork  = 2000 // of a connection: who it is, and its place on the page
+	variableWork = 4    // of a variable
+)
+
 // maxControlRows bounds the series of control variables of one user, of all ranks together.
 const maxControlRows = 8192
 
@@ -95,7 +102,6 @@ func (c Config) complete() (Config, error) {
 	}{
 		{"MaxEnded", &c.MaxEnded, DefaultMaxEnded},
 		{"MaxRanks", &c.MaxRanks, DefaultMaxRanks},
-		{"MaxScrapes", &c.MaxScrapes, DefaultMaxScrapes},
 	} {
 		if *limit.value < 0 {
 			return c, fmt.Errorf("%s is negative: %d", "Config."+limit.name, *limit.value)
@@ -152,6 +158,6 @@ func usual() tuning {
 	const glance = 250 * time.Millisecond
 	return tuning{
 		grace: 2 * time.Second, patience: glance, welcome: glance, overdue: time.Second, shareable: glance,
-		recent: time.Second, describing: 8192, describingAll: 50_000, endedBytes: 64 << 20, lent: 128 << 20,
+		recent: time.Second, describing: 8192, describingAll: 50_000, endedBytes: 48 << 20, lent: 32 << 20,
 	}
 }

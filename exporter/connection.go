@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -16,7 +18,8 @@ type connection struct {
 	*ranks
 	*line
 	who  identity.Process
-	rank *rank // nil: it is not known yet, or the connection brings a last sample
+	rank *rank            // nil: it is not known yet, or the connection brings a last sample
+	open prometheus.Gauge // of its user's connections
 }
 
 // serve serves the connection for as long as it lives.
@@ -26,10 +29,6 @@ func (c *connection) serve(ctx context.Context) {
 	defer func() { _ = c.session.Close() }()
 	if c.session.Hello().Final {
 		c.receiveFinal(ctx)
-		return
-	}
-	c.session.OnAnswer(func() { c.takeAnswered(ctx) })
-	if !c.connect() {
 		return
 	}
 	for {
@@ -65,22 +64,13 @@ func (c *connection) end(ctx context.Context) {
 	}
 }
 
-// connect finds the rank, or makes it, and gives it this connection in place of the one that it had. False: it is
+// connect finds the rank, or makes it, and gives it this connection in place of the old one. With an error, it is
 // refused.
-func (c *connection) connect() bool {
+func (c *connection) connect() (old *line, err error) {
 	g := c.lock()
-	r, old, err := g.connect(c.line, c.who)
-	g.unlock()
-	if old != nil {
-		_ = old.session.Close()
-	}
-	if err != nil {
-		c.log.Debug("refused a rank", "user", c.who.ID.User, "pid", c.session.Peer().PID, "err", err)
-		return false
-	}
-	c.rank = r
-	c.log.Debug("rank connected", r.attrs()...)
-	return true
+	defer g.unlock()
+	c.rank, old, err = g.connect(c.line, c.who)
+	return old, err
 }
 
 // disconnect notes the end of the connection, and lets those go who wait for an answer that nobody will take in.
@@ -131,7 +121,7 @@ func (c *connection) take(ctx context.Context, q *question) {
 	case err != nil:
 		c.log.Debug("asking a rank failed", append(r.attrs(), "err", err)...)
 	default:
-		if err := r.taking.Acquire(ctx, 1); err != nil {
+		if c.mayTake(ctx, r, &sample, func() { c.with(func(*registry) { q.giveUp() }) }) != nil {
 			return // the exporter ends; see disconnect
 		}
 		in := r.contents.Lock()
@@ -147,8 +137,21 @@ func (c *connection) take(ctx context.Context, q *question) {
 	defer g.unlock()
 	if q.line.asked.Store(nil); r.line == q.line { // else there is a newer connection
 		r.last = state
+		if r.state == stateNew && r.facts.sampled {
+			r.state = state // no round may have asked
+		}
 	}
 	q.settle()
+}
+
+// mayTake waits until a sample of a rank may be taken in. It calls waiting if its user has had too much work done.
+func (c *connection) mayTake(ctx context.Context, r *rank, sample *mpit.Sample, waiting func()) error {
+	cells := r.contents.Lock().cells(sample)
+	r.contents.Unlock()
+	if err := c.work.Take(ctx, r.UID, cells, waiting); err != nil {
+		return err
+	}
+	return r.taking.Acquire(ctx, 1)
 }
 
 // push sends the agent what has gathered in the rank's outbox.

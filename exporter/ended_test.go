@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -237,6 +239,77 @@ func TestExporterRestart(t *testing.T) {
 	page := second.scrape()
 	assert.Equal(t, before[of("mpit_calls_total", "1", 0)]+5, page[of("mpit_calls_total", "1", 0)])
 	assert.Equal(t, after[count]+1, page[count])
+}
+
+// A rank that is older than the exporter is asked once when it connects: what it counts from then on is on the page, be
+// it before the first scrape, or at its end.
+func TestRestartLosesNothingAfterTheRankIsBack(t *testing.T) {
+	cfg := small("1", 0)
+	cfg.Variables = append(cfg.Variables, mpit.Variable{Index: 90, Name: "narrow", Class: mpit.ClassCounter,
+		Datatype: mpit.DatatypeUnsigned, DatatypeBytes: 4, Continuous: true})
+	cfg.Values = append(cfg.Values, mpittest.Value{Name: "narrow", Class: mpit.ClassCounter, Values: []any{1000}})
+	sum, narrow := of("mpit_waiting_time_seconds_sum", "1", 0), of("mpit_narrow_total", "1", 0)
+	for _, ends := range []bool{false, true} {
+		r := mpittest.New(cfg)
+		n := startNode(t, Config{}, startedAt(testTime.AddDate(1, 0, 0)))
+		n.connect(r)
+		n.wait(r, func(r *rank) bool { return r.state == stateUp })
+		assert.Equal(t, "up", n.Ranks()[0].State)
+		require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, 2.5))
+		require.NoError(t, r.Add("narrow", mpit.ClassCounter, 0, uint32(0xf0000000)))
+		if ends {
+			n.finish(r, mpit.EndFinalize)
+		} else {
+			n.scrape()
+			n.kill(r)
+			n.connect(r) // it is no news
+			require.NoError(t, r.Add("narrow", mpit.ClassCounter, 0, 5))
+			n.finish(r, mpit.EndFinalize)
+		}
+		page := n.scrape()
+		assert.Equal(t, 2.5, page[sum])
+		assert.Equal(t, float64(0xf0000000)+map[bool]float64{false: 5}[ends], page[narrow])
+		assert.Equal(t, map[bool]float64{false: 2, true: 1}[ends],
+			page[`mpit_exporter_samples_total{result="fresh"}`], "a question more than the scrapes'")
+	}
+}
+
+// However many ranks of a user come back at once, they are taken in as those of a round are: a few at a time, and without
+// holding a round up.
+func TestReturningRanksHoldNobodyUp(t *testing.T) {
+	var mu sync.Mutex
+	var busy, most atomic.Int32
+	old := testTime.AddDate(0, 0, -1)
+	n := startNode(t, Config{}, withSlow("mpich", func() {
+		most.Store(max(most.Load(), busy.Add(1)))
+		defer busy.Add(-1)
+		mu.Lock()
+		defer mu.Unlock()
+	}), startedAt(old.Add(time.Second)), func(e *Exporter) { e.welcome = time.Millisecond })
+	prompt := mpittest.New(small("1", 0))
+	n.connect(prompt)
+	require.Eventually(t, func() bool { return n.scrape()[of("mpit_rank_up", "1", 0)] == 1 }, longest,
+		time.Millisecond)
+
+	mu.Lock()
+	var back []*mpittest.Rank
+	for i := range 2 * maxTaking {
+		cfg := small("2", i)
+		cfg.Hello.LibraryVersion, cfg.Hello.InitTime, cfg.Hello.Size = "MPICH Version: 4.0.2", old, 2*maxTaking
+		back = append(back, mpittest.New(cfg))
+	}
+	n.connect(back[:maxTaking-1]...)
+	require.Eventually(t, func() bool { return busy.Load() == maxTaking-1 }, longest, time.Millisecond)
+	page := n.scrapeWithin(time.Hour)
+	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)])
+	assert.NotContains(t, page, of("mpit_rank_up", "2", 0), "nobody has waited for it")
+	n.connect(back[maxTaking-1:]...)
+	mu.Unlock()
+	for _, r := range back {
+		n.wait(r, func(r *rank) bool { return r.state == stateUp })
+	}
+	assert.LessOrEqual(t, most.Load(), int32(maxTaking))
+	assert.Equal(t, float64(2*maxTaking+1), n.scrape()[`mpit_exporter_ranks{state="up"}`])
 }
 
 func TestReconnectGoesOn(t *testing.T) {

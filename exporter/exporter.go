@@ -16,7 +16,8 @@
 //   - what happens: registry.go (ranks come and go), takers.go (who waits for their last values), connection.go and
 //     final.go (what passes between a rank and the registry), inquiry.go (what else ranks are asked), round.go (asking
 //     all for a sample), pages.go (making the page) and result.go (what readers get);
-//   - what programs call: exporter.go, new.go, reload.go, handler.go, collector.go, otel.go, source.go and control.go.
+//   - what programs call: exporter.go, accept.go (who is let in), new.go, reload.go, handler.go, collector.go, otel.go,
+//     source.go and control.go.
 package exporter
 
 import (
@@ -45,7 +46,7 @@ type Exporter struct {
 	pages  *pages
 
 	acceptance acceptance
-	scrapes    chan struct{} // one token for each HTTP request in flight
+	door       *door
 	lending    lending
 	api        http.Handler
 	control    *control.Server
@@ -74,14 +75,16 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 	if e.acceptance.succeeded() {
 		e.log.Info("Connections of ranks are accepted again")
 	}
-	user := e.users.Name(s.Peer().UID)
-	shown := e.users.Bounded(user)
-	e.self.Accepted.WithLabelValues(shown).Inc()
-	open := e.self.Connections.WithLabelValues(shown)
-	open.Inc()
-	defer open.Dec()
-	h := s.Hello()
-	c := &connection{ranks: e.ranks, line: newLine(s), who: e.identify(&h, s.Peer(), user)}
+	c, old := e.admit(ctx, s)
+	if old != nil {
+		_ = old.session.Close()
+	}
+	if c == nil {
+		_ = s.Close()
+		return
+	}
+	c.open.Inc()
+	defer c.open.Dec()
 	c.serve(ctx)
 }
 

@@ -37,7 +37,7 @@ func (c *connection) takeFinal(ctx context.Context) bool {
 		return false
 	}
 	r := c.rankOfFinal()
-	if r == nil || r.taking.Acquire(ctx, 1) != nil { // there is none, or the exporter ends
+	if r == nil || c.mayTake(ctx, r, &sample, func() {}) != nil { // there is none, or the exporter ends
 		return false
 	}
 	defer r.taking.Release(1)

@@ -42,7 +42,7 @@ var formats = []expfmt.Format{
 // takes it. The families of extra gatherers (the Go runtime, the process) are merged in; where one has the name of a
 // family of the exporter's, the exporter's stays. An extra gatherer that fails costs its own families only.
 //
-// All handlers of an Exporter share the limit Config.MaxScrapes.
+// How many scrapes are served at once is up to the server around it. Pages that are being sent are bounded in bytes.
 func (e *Exporter) Handler(extra ...prometheus.Gatherer) http.Handler {
 	return &handler{e: e, extra: slices.Clone(extra)}
 }
@@ -59,15 +59,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	e := h.e
-	select {
-	case e.scrapes <- struct{}{}:
-		defer func() { <-e.scrapes }()
-	default:
-		e.self.ScrapesDone.WithLabelValues(self.ScrapeRefused).Inc()
-		http.Error(w, fmt.Sprintf("%d scrapes are being served already", cap(e.scrapes)),
-			http.StatusServiceUnavailable)
-		return
-	}
 	e.self.InFlight.Inc()
 	defer e.self.InFlight.Dec()
 

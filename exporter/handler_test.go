@@ -343,26 +343,6 @@ func TestScrapersDeadlineIsKept(t *testing.T) {
 	assert.Contains(t, body, of("mpit_rank_up", "1", 0)+" 0\n")
 }
 
-func TestTooManyScrapes(t *testing.T) {
-	n := startNode(t, Config{MaxScrapes: 1})
-	r := mpittest.New(small("1", 0))
-	n.connect(r)
-	r.Stall(true)
-	first := make(chan int, 1)
-	go func() { first <- get(n.Handler(), "/metrics").Code }()
-	require.Eventually(t, func() bool { return n.waiting() == 1 }, longest, time.Millisecond)
-
-	w := get(n.Handler(), "/metrics") // another handler of the same exporter
-	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
-	assert.Contains(t, w.Body.String(), "1 scrapes")
-	r.Stall(false)
-	assert.Equal(t, http.StatusOK, <-first)
-	page := n.scrape()
-	assert.Equal(t, 1.0, page[`mpit_exporter_scrapes_total{result="refused"}`])
-	assert.Equal(t, 1.0, page[`mpit_exporter_scrapes_total{result="ok"}`])
-	assert.Equal(t, 0.0, page["mpit_exporter_scrapes_in_flight"])
-}
-
 // stuckWriter is a client that does not read.
 type stuckWriter struct {
 	http.ResponseWriter

@@ -7,8 +7,11 @@ import (
 	"io"
 	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -342,7 +346,7 @@ var hostilities = []struct {
 		a.send(wireFrame(wireHello, 0, 0, uint64(1), uint64(0), 1, 0, 1, 3, 1, 0, 0, "", "", "", "", list{}, ""))
 	}, refused("other_uid"), 1},
 	{"last samples that don't come", func(a *attacker) {
-		for range 200 {
+		for !a.stopped() { // one after the other: those that wait to be let in are few
 			a.next++
 			a.send(helloOf(a.next, 1))
 		}
@@ -566,6 +570,15 @@ func TestHostileMemory(t *testing.T) {
 		n.scrapeWithin(time.Second)
 		most = max(most, heap()-before)
 	}
+	// What else is asked for meanwhile is measured while it is sent.
+	for _, path := range []string{"ranks", "values", "kept", "catalogue?jobid=evil1"} {
+		w := &measuring{ResponseWriter: httptest.NewRecorder(), measure: func() { most = max(most, heap()-before) }}
+		n.API().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/"+path, nil))
+	}
+	window, err := n.Window(t.Context())
+	require.NoError(t, err)
+	most = max(most, heap()-before)
+	assert.LessOrEqual(t, seriesOf(&window)+len(window.Ranks), maxWindowSeries)
 	t.Logf("%d MiB with a limit of %d MiB", most>>20, limit>>20)
 	assert.Less(t, most, uint64(2*limit))
 	for _, conn := range conns {
@@ -578,6 +591,54 @@ func TestHostileMemory(t *testing.T) {
 	left := int64(heap()) - int64(before)
 	t.Logf("%d MiB when they are gone", left>>20)
 	assert.Less(t, left, int64(limit/4))
+}
+
+// measuring is a client who measures before it takes the first byte.
+type measuring struct {
+	http.ResponseWriter
+	measure func()
+}
+
+func (m *measuring) Write(p []byte) (int, error) {
+	if m.measure != nil {
+		m.measure()
+		m.measure = nil
+	}
+	return m.ResponseWriter.Write(p)
+}
+
+func seriesOf(list *api.ValueList) (n int) {
+	for _, r := range list.Ranks {
+		for _, v := range r.Variables {
+			n += len(v.Series)
+		}
+	}
+	return n
+}
+
+// An answer on all ranks has no more series than it may, in one user's share as in all; what jobs do now is made of
+// call profiles and levels alone.
+func TestWindowIsBounded(t *testing.T) {
+	n := startNode(t, Config{}, everyTime)
+	for i := range 3 {
+		n.connect(mpittest.New(bound(strconv.Itoa(i), 0, 1000)))
+	}
+	n.scrape()
+	all := source{n.Exporter}.values(api.Selector{}, api.Bounds{Series: 1 << 30, Bytes: 1 << 30})
+	window, err := n.Window(t.Context())
+	require.NoError(t, err)
+	assert.Less(t, seriesOf(&window), seriesOf(&all))
+	for _, r := range window.Ranks {
+		for _, v := range r.Variables {
+			assert.Equal(t, "gauge", v.Kind, v.Metric)
+		}
+	}
+	tight := source{n.Exporter}.values(api.Selector{}, api.Bounds{Series: 1500, Bytes: 1 << 30})
+	assert.LessOrEqual(t, seriesOf(&tight)+len(tight.Ranks), 1500)
+	assert.Equal(t, []api.LeftOut{{User: "alice", JobID: "1", Ranks: 1}, {User: "alice", JobID: "2", Ranks: 1}},
+		tight.LeftOut)
+	bytes := source{n.Exporter}.values(api.Selector{}, api.Bounds{Series: 1 << 30, Bytes: 100_000})
+	assert.Less(t, seriesOf(&bytes), 100_000/64)
 }
 
 // Ranks without a connection hold no more than so much, and it is those of who holds most that go first.

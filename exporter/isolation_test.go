@@ -1,15 +1,14 @@
 package exporter
 
 import (
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
@@ -115,15 +114,30 @@ func TestNewSilentRanksHoldNobodyUp(t *testing.T) {
 
 // New ranks that answer one after the other are waited for as long as some of them do.
 func TestNewRanksAreWaitedForWhileSomeAnswer(t *testing.T) {
-	n := startNode(t, Config{}, withSlow("openmpi", func() { time.Sleep(5 * time.Millisecond) }),
-		func(e *Exporter) { e.welcome = 100 * time.Millisecond })
-	const ranks = 120 // which take longer than that together
-	for i := range ranks {
-		cfg := small("1", i)
-		cfg.Hello.Size = ranks
-		n.connect(mpittest.New(cfg))
-	}
-	assert.Equal(t, float64(ranks), n.scrape()[`mpit_exporter_ranks{state="up"}`])
+	synctest.Test(t, func(t *testing.T) {
+		e, err := New(Config{Mapper: newMapper(t)})
+		require.NoError(t, err)
+		const ranks = 20
+		fresh := asking{open: newCountdown()}
+		for range ranks {
+			fresh.list = append(fresh.list, &question{awaiting: awaiting{awaited: []*countdown{fresh.open}}})
+		}
+		fresh.open.left.Store(ranks)
+		began := time.Now()
+		go func() {
+			for _, q := range fresh.list[1:] {
+				time.Sleep(900 * time.Millisecond)
+				g := e.lock()
+				q.settle()
+				g.unlock()
+			}
+		}()
+		e.rounds.awaitUntil(&round{ctx: t.Context()}, &fresh, time.Second, time.Second)
+		waited := func(q *question) bool { return q.waited && !q.taken }
+		assert.Equal(t, 0, slices.IndexFunc(fresh.list, waited), "the one that never answers is given up")
+		assert.False(t, slices.ContainsFunc(fresh.list[1:], waited))
+		assert.Equal(t, 19*time.Second, time.Since(began), "17.1 s, and then a second in which nothing came")
+	})
 }
 
 // Ranks that have been stopped cost one round the patience that others have with them, and then none.
@@ -146,60 +160,6 @@ func TestStoppedRanksCostPatienceOnce(t *testing.T) {
 	n.patience = time.Millisecond
 	ranks[3].Stall(false)
 	require.Eventually(t, func() bool { return up(n.scrape()) == 10 }, longest, time.Millisecond)
-}
-
-// threadTime is how much CPU time the thread has used that runs do.
-func threadTime(t *testing.T, do func()) time.Duration {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	now := func() time.Duration {
-		var ts unix.Timespec
-		require.NoError(t, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts))
-		return time.Duration(ts.Nano())
-	}
-	began := now()
-	do()
-	return now() - began
-}
-
-// What a connection costs does not depend on how many ranks there are: who floods the node with them takes no more
-// time of it the longer it lasts.
-func TestConnectionsCostTheSameHoweverManyRanksThereAre(t *testing.T) {
-	cost := func(ranks int) time.Duration {
-		e, err := New(Config{Mapper: newMapper(t), MaxEnded: ranks})
-		require.NoError(t, err)
-		hello := func(i int) mpit.Hello {
-			return mpit.Hello{ID: mpit.RankID{1, byte(i), byte(i >> 8), byte(i >> 16)}, Rank: i % 4096,
-				InitTime: testTime}
-		}
-		g := e.lock()
-		defer g.unlock()
-		come := func(i int) {
-			h := hello(i)
-			r := g.add(h, mpit.Peer{}, identity.Process{ID: Identity{Rank: h.Rank}})
-			g.finish(r, mpit.EndLost, testTime.Add(time.Duration(i)))
-			if g.table.alive(0) != 0 {
-				t.Error("it has ended")
-			}
-		}
-		for i := range ranks {
-			come(i)
-		}
-		const more = 200
-		best := time.Hour
-		for k := range 5 {
-			best = min(best, threadTime(t, func() {
-				for i := range more {
-					g.table.alive(0)
-					come(ranks + k*more + i)
-				}
-			}))
-		}
-		return best
-	}
-	few, many := cost(100), cost(8000)
-	t.Log(few, many)
-	assert.Less(t, many, 20*few)
 }
 
 // A last sample that a page could not copy, for somebody had the rank's lock, has not been delivered with it.

@@ -149,6 +149,23 @@ func TestContainersWithEqualNames(t *testing.T) {
 	assert.Equal(t, 1.0, page["mpit_exporter_label_clashes_total"])
 }
 
+// Process numbers come again: a launcher may have that of an earlier one, whose ranks' last values nobody has read yet.
+func TestLauncherWithTheNumberOfAnEarlierOne(t *testing.T) {
+	n := startNode(t, Config{})
+	for _, started := range []string{"1000", "9000"} {
+		cfg := small("", 0)
+		cfg.Hello.Attributes = map[string]string{"PMI_RANK": "0", "ppid": "42", "ppid_started": started}
+		r := mpittest.New(cfg)
+		n.connect(r)
+		n.finish(r, mpit.EndFinalize)
+	}
+	page := n.scrape()
+	for _, world := range []string{"node7-42-1000", "node7-42-9000"} {
+		assert.Equal(t, 10.0, page[fmt.Sprintf(`mpit_calls_total{jobid=%q,rank="0",user="alice",world=%[1]q}`, world)])
+	}
+	assert.Zero(t, page["mpit_exporter_label_clashes_total"])
+}
+
 // A job that is requeued has the same labels. Once its old ranks' last values have been read, the new ones take their
 // place.
 func TestRestartedRankTakesTheEndedOnesPlace(t *testing.T) {

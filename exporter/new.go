@@ -9,6 +9,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/work"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
@@ -40,9 +41,10 @@ func New(cfg Config) (*Exporter, error) {
 		tuning:  usual(),
 	}
 	b.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
+	b.work = work.New(maxWork, workRate, func() time.Time { return b.now() }) // which tests change
 	b.grouped = func() bool { return b.mapper().NeedsCategories() }
 	rs := newRanks(b)
-	e := &Exporter{ranks: rs, pages: newPages(rs), scrapes: make(chan struct{}, cfg.MaxScrapes)}
+	e := &Exporter{ranks: rs, pages: newPages(rs), door: newDoor()}
 	e.rounds.ranks, e.rounds.pages = rs, e.pages
 	e.control = newControl(e)
 	e.api = api.Handler(source{e}, e.log)

@@ -45,19 +45,31 @@ type awaiting struct {
 	waited  bool         // a round has had patience with it
 }
 
-// settle lets those go who wait.
+// settle lets those go who wait, for good.
 func (w *awaiting) settle() {
 	w.taken = true
+	w.giveUp()
+}
+
+// giveUp lets those go who wait, and no round wait again.
+func (w *awaiting) giveUp() {
+	w.waited = true
 	for _, c := range w.awaited {
 		c.less()
 	}
 	w.awaited = nil
 }
 
-// newQuestion asks a rank.
-func newQuestion(r *rank, now time.Time) *question {
-	q := &question{rank: r, line: r.line, at: now}
-	q.pending.Store(r.line.session.Ask())
+// question is the one that is open to the rank, which is asked if there is none.
+func (l *line) question(r *rank, now time.Time) *question {
+	q := l.asked.Load()
+	if q == nil {
+		q = &question{rank: r, line: l, at: now}
+		q.pending.Store(l.session.Ask())
+		if l.asked.Store(q); q.isAnswered() {
+			l.nudge() // it has failed, which nobody else tells
+		}
+	}
 	return q
 }
 

@@ -21,7 +21,7 @@ import (
 type rankState uint8
 
 const (
-	stateNew     rankState = iota // connected, not asked since: not on the page unless it was there before
+	stateNew     rankState = iota // connected, no answer since: not on the page unless it was there before
 	stateUp                       // answered
 	stateBusy                     // answered without values; the last ones stand
 	statePassive                  // answered with values of an earlier time
@@ -58,7 +58,7 @@ type attendance struct {
 	last  rankState // what its last answer made of it
 	send  outbox
 	facts facts
-	state rankState // on the last page
+	state rankState // on the last page; of a rank that was not on it, of its first answer
 
 	inquiry             inquiry   // what it is being asked for besides samples
 	categoriesNotBefore time.Time // it could not say them

@@ -112,6 +112,9 @@ func (g *registry) connect(l *line, w identity.Process) (r *rank, old *line, err
 		// An agent may or may not remember what its last connection selected.
 		r.send.selection = true
 	}
+	if r.Old && !r.facts.figures {
+		l.question(r, time.Now()) // some figures begin with the first answer: no scrape is waited for
+	}
 	g.table.enter(r)
 	r.nudge()
 	return r, old, nil

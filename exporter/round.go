@@ -176,12 +176,14 @@ func (rs *rounds) run(r *round) {
 func (rs *rounds) ask() questions {
 	g := rs.lock()
 	g.expire() // so that those which come find room
-	list := slices.Clone(g.table.ordered)
+	list := g.table.connected()
 	g.unlock()
 	all, now := newQuestions(), time.Now()
-	for _, r := range list {
-		g := rs.lock() // for each anew: nobody waits for all
-		g.ask(&all, r, now)
+	for some := range slices.Chunk(list, askedAtOnce) {
+		g := rs.lock()
+		for _, r := range some {
+			g.ask(&all, r, now)
+		}
 		g.unlock()
 	}
 	for _, a := range all.all() {
@@ -189,6 +191,10 @@ func (rs *rounds) ask() questions {
 	}
 	return all
 }
+
+// askedAtOnce is how many ranks a round asks before it lets others have the registry's lock. A round that took it for
+// each rank anew would wait as often for those who are at the lock.
+const askedAtOnce = 64
 
 // maxAwaited is how many rounds wait for one answer. Readers in a hurry can begin any number of them.
 const maxAwaited = 64
@@ -198,13 +204,7 @@ func (g *registry) ask(all *questions, r *rank, now time.Time) {
 	if r.line == nil || r.end != mpit.EndNone {
 		return
 	}
-	q := r.line.asked.Load()
-	if q == nil {
-		q = newQuestion(r, now)
-		if r.line.asked.Store(q); q.isAnswered() {
-			r.line.nudge() // it has failed, which nobody else tells
-		}
-	}
+	q := r.line.question(r, now)
 	to := &all.known
 	switch {
 	case q.waited || len(q.awaited) == maxAwaited:

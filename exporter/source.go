@@ -3,24 +3,29 @@ package exporter
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 const (
-	// maxValueSeries bounds the series in one answer: everybody waits while they are copied.
-	maxValueSeries = 10_000
+	// maxValueSeries bounds the series in one answer, maxWindowSeries those that reports on the last seconds are made of.
+	maxValueSeries  = 10_000
+	maxWindowSeries = 40_000
+	// copyBatch is how many of them are copied while a page waits.
+	copyBatch = 5_000
 	// maxValueBytes bounds one answer, about.
-	maxValueBytes = 16 << 20
+	maxValueBytes = 8 << 20
 	// maxKeptAnswer bounds an answer with kept samples, about, in bytes.
-	maxKeptAnswer = 16 << 20
+	maxKeptAnswer = 8 << 20
 )
 
 // API serves what the exporter knows as JSON, for reading only: see api.Handler.
@@ -35,7 +40,19 @@ func (e *Exporter) Values(ctx context.Context, which api.Selector, fresh bool) (
 	if err := e.bring(ctx, which, fresh); err != nil {
 		return api.ValueList{}, err
 	}
-	return source{e}.values(which, math.MaxInt, math.MaxInt), nil
+	return source{e}.values(which, api.Bounds{Series: 1 << 30, Bytes: 1 << 40}), nil
+}
+
+// Window returns of what Values does what a report on the last seconds is made of: the ranks, their call profiles and
+// levels, within bounds that users share.
+func (e *Exporter) Window(ctx context.Context) (api.ValueList, error) {
+	if err := e.bring(ctx, api.Selector{}, false); err != nil {
+		return api.ValueList{}, err
+	}
+	return source{e}.values(api.Selector{}, api.Bounds{Series: maxWindowSeries, Bytes: 2 * maxValueBytes,
+		Of: func(of *exposition.Shown) bool {
+			return strings.HasPrefix(of.Name(), "mpit_call_") || of.Series(0).Metric.Kind == mapping.KindGauge
+		}}), nil
 }
 
 // bring brings the page up to date for such ranks: it asks all ranks as a scrape does, together with scrapes that begin
@@ -86,8 +103,8 @@ func (s source) Connected(which api.Selector) []api.Connected {
 	g := s.e.lock()
 	defer g.unlock()
 	var list []api.Connected
-	for _, r := range g.table.ordered {
-		if r.line != nil && r.end == mpit.EndNone && which.Selects(r.ID) {
+	for _, r := range g.table.connected() {
+		if which.Selects(r.ID) {
 			list = append(list, api.Connected{
 				Session: r.line.session, Status: r.status(), Late: r.state == stateLate,
 			})
@@ -128,17 +145,19 @@ func (s source) Kept(which api.Selector) api.KeptList {
 	return list
 }
 
-// Values returns what stands on the page for the variables of the ranks that are meant, and of their worlds, as far as
-// there is room for it in an answer.
-func (s source) Values(ctx context.Context, which api.Selector) (api.ValueList, error) {
-	if err := s.e.bring(ctx, which, false); err != nil {
-		return api.ValueList{}, err
-	}
-	return s.values(which, maxValueSeries, maxValueBytes), nil
+// Refresh brings what stands on the page for such ranks up to date.
+func (s source) Refresh(ctx context.Context, which api.Selector) error {
+	return s.e.bring(ctx, which, false)
 }
 
-// values returns what stands on the page now: so many series, and about so many bytes, at most.
-func (s source) values(which api.Selector, series, bytes int) api.ValueList {
+// Values returns what stands on the page for the variables of the ranks that are meant, and of their worlds, as far as
+// there is room for it in an answer.
+func (s source) Values(which api.Selector) api.ValueList {
+	return s.values(which, api.Bounds{Series: maxValueSeries, Bytes: maxValueBytes})
+}
+
+// values returns what stands on the page now, within bounds. The page is made in between where that takes long.
+func (s source) values(which api.Selector, of api.Bounds) api.ValueList {
 	e := s.e
 	type chosen struct {
 		rank   *rank
@@ -152,20 +171,35 @@ func (s source) values(which api.Selector, series, bytes int) api.ValueList {
 			}
 		}
 	})
-	p := e.pages.page.Lock().board
-	defer e.pages.page.Unlock()
-	values := api.NewValues(e.pages.committed(), series, bytes)
-	seen := map[*world]bool{}
-	for _, c := range ranks {
-		known, infos, own := p.Of(&c.rank.Rank)
-		variables := values.AddRank(c.status, known, infos, own)
-		if w := c.rank.world; variables != nil && !seen[w] {
-			seen[w] = true
-			if id, together, grouped := p.OfWorld(&w.World); grouped {
-				values.AddWorld(id, variables, together)
+	each := func(do func(s *api.Shown) (done bool)) {
+		seen := map[*world]bool{}
+		batch := func(rest []chosen) []chosen {
+			p := e.pages.page.Lock()
+			defer e.pages.page.Unlock()
+			for n := 0; len(rest) > 0 && n < copyBatch; rest = rest[1:] {
+				c := rest[0]
+				s := api.Shown{Rank: c.status}
+				s.Variables, s.Infos, s.Own = p.board.Of(&c.rank.Rank)
+				if !seen[c.rank.world] {
+					s.World, s.Together, _ = p.board.OfWorld(&c.rank.world.World)
+				}
+				if n += of.Count(&s); do(&s) {
+					seen[c.rank.world] = true
+				}
 			}
+			return rest
+		}
+		for rest := ranks; len(rest) > 0; {
+			rest = batch(rest)
 		}
 	}
+	at, wanted := e.pages.committed(), map[uint32]int{}
+	each(func(s *api.Shown) bool {
+		wanted[s.Rank.UID] += of.Count(s)
+		return true
+	})
+	values := api.NewValues(at, of, wanted)
+	each(values.Add)
 	return values.List()
 }
 

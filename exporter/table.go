@@ -96,6 +96,17 @@ func (t *table) find(id Identity) (int, bool) {
 	return slices.BinarySearchFunc(t.ordered, id, func(r *rank, id Identity) int { return r.ID.Compare(id) })
 }
 
+// connected is the ranks that can be asked.
+func (t *table) connected() []*rank {
+	list := make([]*rank, 0, len(t.ordered))
+	for _, r := range t.ordered {
+		if r.line != nil && r.end == mpit.EndNone {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
 // alive counts the ranks of one user that have not ended.
 func (t *table) alive(uid uint32) int {
 	if books := t.users[uid]; books != nil {

@@ -36,6 +36,7 @@ type contents struct {
 	variables *mpit.Variables
 	byState   [board.VariableStates]int // variables by their state
 	layout    *mpit.Layout
+	parts     parts  // of the last sample, uncut
 	structure uint64 // of figures, for which variables were selected last
 	infos     []variables.Info
 	alike     []variables.Info          // without those by peer
@@ -47,6 +48,34 @@ type contents struct {
 	kept      bounds.Kept // by its last MPI_Pcontrol(2)
 
 	tell outbox // what came of the last sample, for the agent
+}
+
+// parts is what a plan is made of: snapshots, which never change.
+type parts struct {
+	variables *mpit.Variables
+	layout    *mpit.Layout
+	remains   *mpit.Remains
+}
+
+func partsOf(s *mpit.Sample) parts { return parts{s.Variables, s.Layout, s.Remains} }
+
+// cells is what a sample makes necessary besides filling the plan, in cells: to compile all of it, if anything has
+// changed of which it is made.
+func (c *contents) cells(s *mpit.Sample) (n int) {
+	now := partsOf(s)
+	if now == c.parts || s.Status == mpit.SampleBusy {
+		return 0
+	}
+	if v := now.variables; v != nil && v != c.parts.variables {
+		n += variableWork * len(v.ByID)
+	}
+	if l := now.layout; l != nil {
+		n += len(l.Objects) + len(l.Handles) + l.Values
+	}
+	if now.remains != nil {
+		n += len(now.remains.List)
+	}
+	return n
 }
 
 // accept takes a sample in and returns what came of the question for it.
@@ -123,7 +152,7 @@ func (c *contents) absorb(s *mpit.Sample) bool {
 // takeIn is absorb for all that the sample has.
 func (c *contents) takeIn(s *mpit.Sample) bool {
 	c.kept.Keep(s)
-	c.size = s.Size()
+	c.size, c.parts = s.Size(), partsOf(s)
 	s = c.trimmed.Cut(s, func(n int) { exposition.CountMore(c.drop, c.left, self.DroppedVariables, n) })
 	return c.guard("mapping a sample", func() {
 		rules := c.rules.Load()
@@ -277,7 +306,7 @@ func (c *contents) guard(doing string, f func()) (ok bool) {
 // discard throws the figures away.
 func (c *contents) discard() {
 	f := c.figures
-	c.figures = nil
+	c.figures, c.parts = nil, parts{}
 	c.rank.account.Settle(0)
 	if f != nil {
 		c.guard("closing its figures", f.Close)

@@ -325,19 +325,21 @@ func TestValuesAreBounded(t *testing.T) {
 	require.Less(t, all, maxValueSeries)
 	list := valuesFrom(t, n, "")
 	assert.Equal(t, ranks, len(list.Ranks)+list.More)
-	assert.Len(t, list.Ranks, maxValueSeries/all)
+	assert.Len(t, list.Ranks, maxValueSeries/(all+1))
 	assert.Zero(t, list.Ranks[0].Cut)
 
 	g := n.lock()
-	known, infos, own := n.page().board.Of(&g.table.ordered[0].Rank)
+	shown := api.Shown{}
+	shown.Variables, shown.Infos, shown.Own = n.page().board.Of(&g.table.ordered[0].Rank)
 	g.unlock()
-	tight := api.NewValues(testTime, 2, maxValueBytes)
-	tight.AddRank(api.RankStatus{}, known, infos, own)
+	one := map[uint32]int{0: maxValueSeries}
+	tight := api.NewValues(testTime, api.Bounds{Series: 2 + 1, Bytes: maxValueBytes}, one)
+	tight.Add(&shown)
 	assert.Equal(t, all-2, tight.List().Ranks[0].Cut)
 	assert.NotEmpty(t, tight.List().Ranks[0].Variables)
-	assert.Nil(t, tight.AddRank(api.RankStatus{}, known, infos, own))
+	assert.False(t, tight.Add(&shown))
 	assert.Equal(t, 1, tight.List().More)
-	tight = api.NewValues(testTime, maxValueSeries, 1)
-	tight.AddRank(api.RankStatus{}, known, infos, own)
+	tight = api.NewValues(testTime, api.Bounds{Series: maxValueSeries, Bytes: 513}, one)
+	tight.Add(&shown)
 	assert.Equal(t, all-1, tight.List().Ranks[0].Cut)
 }

@@ -171,7 +171,7 @@ func (s *Spec) ofClass(set Properties, v *mpit.Variable) (sh shape, note string)
 		default:
 			sh.kind, sh.otel = KindCounter, OTelSum
 			if sh.unit == "" {
-				note = "The unit of this time is not known."
+				note, s.Offset = "The unit of this time is not known.", v.OnRequest // nor what an offset would be
 			}
 		}
 	default:

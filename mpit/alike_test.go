@@ -75,6 +75,6 @@ func TestSharedCataloguesAreFreed(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 1, l.Alike())
 		require.NoError(t, s.Close())
-		assert.Eventually(t, func() bool { runtime.GC(); return l.Alike() == 0 }, 30*time.Second, time.Millisecond)
+		assert.Eventually(t, func() bool { runtime.GC(); return l.Alike() == 0 }, 2*time.Minute, time.Millisecond)
 	}
 }

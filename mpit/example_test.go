@@ -16,7 +16,7 @@ import (
 // A program listens at a socket of its own and prints the variables of the first rank that connects. Here the rank is a
 // simulated one; a real one would have been started with the agent preloaded and MPIT_SOCKET set to the same path.
 func Example() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "mpit")
 	if err != nil {
@@ -92,7 +92,7 @@ func connected(ctx context.Context, dir string) (*mpit.Session, func(), error) {
 // A tool has a session and handles of its own: they count from their own start, and the return codes of MPI_T are
 // errors.
 func ExamplePvarSession() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "mpit")
 	if err != nil {

@@ -51,8 +51,8 @@ func WithHandshakeTimeout(d time.Duration) ListenOption {
 	return func(c *listenConfig) { c.handshakeTimeout = d }
 }
 
-// WithHandshakeLimit sets how many connections one user may have that have not said HELLO yet, 1024 by default. What is
-// more is closed at once; an agent tries again by itself.
+// WithHandshakeLimit sets how many connections one user may have that have not said HELLO yet, or that nobody has
+// admitted since (Session.Admit), 1024 by default. What is more is closed at once; an agent tries again by itself.
 func WithHandshakeLimit(n int) ListenOption {
 	return func(c *listenConfig) { c.handshakeLimit = n }
 }
@@ -154,14 +154,13 @@ func (l *Listener) Restore() (made bool, err error) { return l.ln.Restore() }
 func (l *Listener) Accept(ctx context.Context) (*Session, error) {
 	l.acceptOnce.Do(func() {
 		l.accepting.Go(func() {
-			// A rank that nobody accepts keeps its place among the handshakes, so that these are bounded too.
-			_ = l.serve(l.closing, func(ctx context.Context, s *Session) {
+			_ = l.Serve(l.closing, func(ctx context.Context, s *Session) {
 				select {
 				case l.ready <- s: // even one that has ended: it may have brought a last sample
 				case <-ctx.Done():
 					_ = s.Close()
 				}
-			}, nil, true)
+			}, nil)
 		})
 	})
 	select {
@@ -176,18 +175,12 @@ func (l *Listener) Accept(ctx context.Context) (*Session, error) {
 
 // Serve accepts connections until ctx ends or the listener is closed. Each has a goroutine of its own, in which it
 // must say HELLO before the time for that is over; then handle is called in it. The session belongs to handle, which
-// may keep it after it has returned. Peers that fail to say HELLO are reported to onError, unless it is nil, with a
+// may keep it after it has returned, and is admitted by then, if it has not called Session.Admit. Peers that fail to say HELLO are reported to onError, unless it is nil, with a
 // *ProtocolError; so are failures to accept, with an empty Peer. Both functions are called concurrently.
 //
 // Serve waits for all calls of handle to return. It returns nil when ctx has ended, and net.ErrClosed after Close.
 func (l *Listener) Serve(ctx context.Context, handle func(ctx context.Context, s *Session),
 	onError func(peer Peer, err error)) error {
-	return l.serve(ctx, handle, onError, false)
-}
-
-// serve is Serve; with holdPlace a connection counts as a handshake until handle has returned.
-func (l *Listener) serve(ctx context.Context, handle func(context.Context, *Session), onError func(Peer, error),
-	holdPlace bool) error {
 	if onError == nil {
 		onError = func(Peer, error) {}
 	}
@@ -204,7 +197,13 @@ func (l *Listener) serve(ctx context.Context, handle func(context.Context, *Sess
 		switch {
 		case err == nil:
 			wait = 0
-			connections.Go(func() { l.connection(ctx, conn, handle, onError, holdPlace) })
+			// Here, so that those who come too often cost no more than that.
+			if p, err := l.enter(conn); err != nil {
+				_ = conn.Close()
+				onError(p.peer, err)
+			} else {
+				connections.Go(func() { l.connection(ctx, conn, p, handle, onError) })
+			}
 			continue
 		case ctx.Err() != nil:
 			return nil
@@ -223,66 +222,68 @@ func (l *Listener) serve(ctx context.Context, handle func(context.Context, *Sess
 	}
 }
 
-// connection takes one connection through its handshake to handle.
-func (l *Listener) connection(ctx context.Context, conn *net.UnixConn, handle func(context.Context, *Session),
-	onError func(Peer, error), holdPlace bool) {
-	peer, err := l.config.credentials(conn)
-	if err != nil {
-		_ = conn.Close()
-		onError(peer, protocolError("asking who connects", err))
-		return
+// place is what a connection takes of its user's shares.
+type place struct {
+	peer  Peer
+	held  *memory
+	end   func() // of the connection
+	admit func() // it doesn't count as a handshake any more; once, whoever calls it
+}
+
+// enter finds out whose a connection is and gives it its place, if there is one.
+func (l *Listener) enter(conn *net.UnixConn) (p place, err error) {
+	if p.peer, err = l.config.credentials(conn); err != nil {
+		return p, protocolError("asking who connects", err)
 	}
-	if !l.connections.take(peer.UID, 1) {
-		_ = conn.Close()
-		onError(peer, &ProtocolError{
+	uid := p.peer.UID
+	if !l.connections.take(uid, 1) {
+		return p, &ProtocolError{
 			Reason: ReasonConnections,
-			Err: fmt.Errorf("user %d has too many of the %d connections that there may be", peer.UID,
-				l.connections.limit),
-		})
-		return
+			Err:    fmt.Errorf("user %d has too many of the %d connections that there may be", uid, l.connections.limit),
+		}
 	}
-	held := &memory{of: l.memory, uid: peer.UID}
-	end := func() { // of the connection
-		held.end()
-		l.connections.give(peer.UID, 1)
-	}
-	if !l.enter(peer.UID) {
-		end()
-		_ = conn.Close()
-		onError(peer, &ProtocolError{
+	if !l.count(uid) {
+		l.connections.give(uid, 1)
+		return p, &ProtocolError{
 			Reason: ReasonTooMany,
-			Err:    fmt.Errorf("user %d has %d connections without HELLO", peer.UID, l.config.handshakeLimit),
-		})
-		return
+			Err:    fmt.Errorf("user %d has %d connections without HELLO", uid, l.config.handshakeLimit),
+		}
 	}
-	leave := sync.OnceFunc(func() { l.leave(peer.UID) })
-	defer leave()
-	s, err := l.handshake(ctx, conn, peer, held, end)
+	p.held = &memory{of: l.memory, uid: uid}
+	p.end = func() {
+		p.held.end()
+		l.connections.give(uid, 1)
+	}
+	p.admit = sync.OnceFunc(func() { l.discount(uid) })
+	return p, nil
+}
+
+// connection takes one connection through its handshake to handle.
+func (l *Listener) connection(ctx context.Context, conn *net.UnixConn, p place, handle func(context.Context, *Session),
+	onError func(Peer, error)) {
+	defer p.admit()
+	s, err := l.handshake(ctx, conn, p)
 	if err != nil {
 		_ = conn.Close()
-		end()
+		p.end()
 		// Whoever connects and says nothing at all wanted to know whether somebody listens.
 		var breach *ProtocolError
 		if errors.As(err, &breach) {
-			onError(peer, err)
+			onError(p.peer, err)
 		}
 		return
-	}
-	if !holdPlace {
-		leave()
 	}
 	handle(ctx, s)
 }
 
 // handshake reads HELLO. The error is a *ProtocolError, io.EOF where nothing was said, or the context's.
-func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, peer Peer, held *memory, end func()) (*Session,
-	error) {
+func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, p place) (*Session, error) {
 	if err := conn.SetReadDeadline(time.Now().Add(l.config.handshakeTimeout)); err != nil {
 		return nil, protocolError("setting a deadline", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	frames := wire.NewReader(conn, wire.MaxHello)
-	frames.Room(held.grow)
+	frames.Room(p.held.grow)
 	f, err := frames.Next()
 	stopped := !stop() // the deadline may be changed still
 	switch {
@@ -305,15 +306,15 @@ func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, peer Peer,
 	if err != nil {
 		return nil, protocolError("reading HELLO", err)
 	}
-	if err := held.grow(len(f.Payload)); err != nil { // which the session keeps, as a Hello
+	if err := p.held.grow(len(f.Payload)); err != nil { // which the session keeps, as a Hello
 		return nil, protocolError("reading HELLO", err)
 	}
 	frames.Limit(wire.MaxAgentPayload)
-	return newSession(conn, frames, peer, hello, held, l.alike, l.config.holdFinals, end)
+	return newSession(conn, frames, p, hello, l.alike, l.config.holdFinals)
 }
 
-// enter counts a handshake of a user, if there is room for it.
-func (l *Listener) enter(uid uint32) bool {
+// count counts a handshake of a user, if there is room for it.
+func (l *Listener) count(uid uint32) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handshakes[uid] >= l.config.handshakeLimit {
@@ -323,7 +324,7 @@ func (l *Listener) enter(uid uint32) bool {
 	return true
 }
 
-func (l *Listener) leave(uid uint32) {
+func (l *Listener) discount(uid uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handshakes[uid]--; l.handshakes[uid] == 0 {

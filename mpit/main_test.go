@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // testContext ends when a test hangs, long before the test runner loses patience.
 func testContext(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -222,7 +222,7 @@ func seed(f *testing.F, target, name string, input []byte) {
 // eof reads until the other end closes.
 func eof(t testing.TB, conn net.Conn) {
 	t.Helper()
-	require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(2*time.Minute)))
 	_, err := io.Copy(io.Discard, conn)
 	require.NoError(t, err, "the other end should have closed")
 }

@@ -26,6 +26,7 @@ type Session struct {
 	hello   Hello
 	done    chan struct{} // closed when the reader has ended and everything is final
 	release func()        // gives back what the connection holds of its user's shares; once, whoever calls it
+	admit   func()
 
 	// How many questions of each kind are open at once (see question.slot): one about control variables, one about
 	// categories, and maxToolQuestions operations of TOOL.
@@ -34,11 +35,11 @@ type Session struct {
 	dialogue guard.Mutex[dialogue]
 }
 
-// newSession takes over a connection whose HELLO has been read by frames, and what it holds of memory. It looks in
-// alike for what others have. It calls release when the connection has ended; with an error it does not. With hold,
-// that of a last sample is not closed when the sample has come.
-func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello, held *memory, alike *alike,
-	hold bool, release func()) (*Session, error) {
+// newSession takes over a connection whose HELLO has been read by frames, and its place. It looks in alike for what
+// others have. It ends the place when the connection has ended; with an error it does not. With hold, the connection
+// of a last sample is not closed when the sample has come.
+func newSession(conn *net.UnixConn, frames *wire.Reader, p place, hello Hello, alike *alike, hold bool) (*Session,
+	error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, protocolError("taking the connection", err)
@@ -50,13 +51,14 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello,
 	if err := conn.SetReadDeadline(deadline); err != nil {
 		return nil, protocolError("setting a deadline", err)
 	}
-	out := &outbox{conn: conn, raw: raw, held: memory{of: held.of, uid: held.uid}}
+	out := &outbox{conn: conn, raw: raw, held: memory{of: p.held.of, uid: p.held.uid}}
 	s := &Session{
 		conn:         conn,
-		peer:         peer,
+		peer:         p.peer,
 		hello:        hello,
 		done:         make(chan struct{}),
-		release:      sync.OnceFunc(release),
+		release:      sync.OnceFunc(p.end),
+		admit:        p.admit,
 		cvarSlot:     make(chan struct{}, 1),
 		categorySlot: make(chan struct{}, 1),
 		toolSlots:    make(chan struct{}, maxToolQuestions),
@@ -72,7 +74,7 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, peer Peer, hello Hello,
 			return nil, protocolError("asking for the last sample", err)
 		}
 	}
-	r := &reader{Session: s, out: out, frames: frames, catalogue: catalogue{held: held, alike: alike}, hold: hold}
+	r := &reader{Session: s, out: out, frames: frames, catalogue: catalogue{held: p.held, alike: alike}, hold: hold}
 	go r.run()
 	return s, nil
 }
@@ -86,6 +88,10 @@ func (s *Session) with(do func(d *dialogue)) {
 
 // Hello returns what the rank said of itself. Its map belongs to the session.
 func (s *Session) Hello() Hello { return s.hello }
+
+// Admit says that the rank has been let in: until then, or until the listener's handle returns, its connection counts
+// as one without HELLO (WithHandshakeLimit), even if it has ended.
+func (s *Session) Admit() { s.admit() }
 
 // Peer returns what the kernel says of the rank's process.
 func (s *Session) Peer() Peer { return s.peer }

@@ -611,7 +611,7 @@ func TestRankThatDoesNotRead(t *testing.T) {
 	r.Stall(false)
 	await(t, "the answer", pending.Done())
 	// Still congested, or not any more: both are fine, but it comes through in the end.
-	require.Eventually(t, func() bool { return r.Selected(uint32(sent - 1)) }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.Selected(uint32(sent - 1)) }, 2*time.Minute, time.Millisecond)
 	read(t, s)
 }
 

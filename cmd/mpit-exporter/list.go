@@ -81,7 +81,8 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 		if c.selection.Short() && c.output == "table" {
 			return c.writeValues(ctx, remedy, std)
 		}
-		if err := c.exporter.Get(ctx, c.name, remedy, "catalogue", &list); err != nil {
+		var err error
+		if list, err = c.exporter.Catalogues(ctx, c.name, remedy); err != nil {
 			return err
 		}
 	}
@@ -107,7 +108,7 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 		std.Tell("%s", table.Clean(text))
 	}
 	if list.More > 0 {
-		std.Tell("%s left out; choose a job with --jobid", units.Count(list.More, "MPI_COMM_WORLD"))
+		std.Tell("%s left out; choose with --jobid or --user", units.Count(list.More, "MPI_COMM_WORLD"))
 	}
 	if len(list.Catalogues) == 0 {
 		return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
@@ -155,12 +156,15 @@ func (c *listCommand) show(text string, std cli.Stdio) error {
 
 // writeValues shows the variables of an exporter's ranks, a line for each.
 func (c *listCommand) writeValues(ctx context.Context, remedy string, std cli.Stdio) error {
-	var values api.ValueList
-	if err := c.exporter.Get(ctx, c.name, remedy, "values", &values); err != nil {
+	values, err := c.exporter.Values(ctx, c.name, remedy)
+	if err != nil {
 		return err
 	}
 	if len(values.Ranks) == 0 {
 		return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
+	}
+	if values.More > 0 {
+		std.Tell("%s left out; choose with --jobid or --user", units.Count(values.More, "rank"))
 	}
 	var text strings.Builder
 	if err := listing.WriteValues(&text, &values); err != nil {

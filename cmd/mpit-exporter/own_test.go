@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -203,6 +204,34 @@ func TestOwnThatCannotStart(t *testing.T) {
 			assert.Contains(t, told, test.err)
 			assert.Contains(t, told, "; the program runs on unobserved\n")
 		})
+	}
+}
+
+// TestOwnWhereOthersHaveTheDirectory: who makes another user's directory in /tmp keeps nobody from anything.
+func TestOwnWhereOthersHaveTheDirectory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be two users")
+	}
+	require.NoError(t, os.Chmod(built, 0o755))
+	const user = 12346
+	taken := fmt.Sprintf("/tmp/%s-%d", cli.ProgramName, user)
+	require.NoError(t, os.Mkdir(taken, 0o700))
+	defer func() { assert.NoError(t, os.Remove(taken)) }()
+	home := cmdtest.ShortDir(t)
+	require.NoError(t, os.Chown(home, user, user))
+	for _, variable := range []string{"XDG_RUNTIME_DIR", "HOME"} {
+		cmd := exec.Command(binary(), "exec", "--own", "--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo $MPIT_SOCKET")
+		for _, entry := range cleanEnviron() {
+			if !strings.HasPrefix(entry, "HOME=") && !strings.HasPrefix(entry, "XDG_RUNTIME_DIR=") {
+				cmd.Env = append(cmd.Env, entry)
+			}
+		}
+		cmd.Env = append(cmd.Env, variable+"="+home)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+		got := wait(t, cmd)
+		assert.Contains(t, got.stderr, "metrics of this job at", variable)
+		assert.True(t, strings.HasPrefix(got.stdout, home+"/"), got.stdout)
+		awaitNoExporter(t, home)
 	}
 }
 

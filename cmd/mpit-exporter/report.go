@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -18,6 +20,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/render"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reportfile"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
@@ -65,12 +68,12 @@ func (c *reportCommand) run(ctx context.Context, std cli.Stdio) error {
 	case c.compare:
 		err = c.writeComparison(ctx, std)
 	default:
-		var r *report.Report
-		if r, err = c.find(ctx); err == nil {
-			err = write(r, c.output, std)
-		}
+		err = cli.Await(ctx, func() error { return c.write(ctx, std) })
 	}
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errors.New("report: interrupted")
+	case err != nil:
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
@@ -81,8 +84,12 @@ func (c *reportCommand) which() (which past.Which) {
 	return which
 }
 
-func write(r *report.Report, output string, std cli.Stdio) error {
-	switch output {
+func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
+	r, err := c.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	switch c.output {
 	case "html":
 		return render.HTML(r, std.Out)
 	case "json":
@@ -111,7 +118,7 @@ func (c *reportCommand) writeComparison(ctx context.Context, std cli.Stdio) erro
 }
 
 // find finds the one job that is meant.
-func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
+func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*report.Report, error) {
 	if len(c.files) == 1 {
 		return reportfile.Load(ctx, c.files[0])
 	}
@@ -121,7 +128,7 @@ func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
 		answers, err = past.Ask(ctx, c.prometheus, c.which(), time.Now(), c.since)
 	} else {
 		answers = make([]api.ValueList, 1)
-		err = c.exporter.Get(ctx, "asking the exporter", "; or ask Prometheus: --prometheus=URL", "values", &answers[0])
+		answers[0], err = c.exporter.Values(ctx, "asking the exporter", "; or ask Prometheus: --prometheus=URL")
 	}
 	if err != nil {
 		return nil, err
@@ -132,6 +139,11 @@ func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
 		place = func(r *api.RankStatus) string { return of(r.PID, r.UID, r.Calls.Long) }
 	}
 	found := report.Of(answers, place)
+	if own := c.own(found); len(own) < len(found) {
+		std.Tell("report: %s of %s left out; choose with --user", units.Count(len(found)-len(own), "MPI_COMM_WORLD"),
+			othersOf(found))
+		found = own
+	}
 	switch len(found) {
 	case 0:
 		return nil, errors.New("there is no such job, or nothing has run under mpit-exporter exec lately")
@@ -146,6 +158,31 @@ func (c *reportCommand) find(ctx context.Context) (*report.Report, error) {
 	return nil, manyJobs(found)
 }
 
+// own are the caller's own jobs, if there are any: others may claim the same id, or hang, to be looked at instead. Who
+// names a user means no others.
+func (c *reportCommand) own(found []*report.Report) []*report.Report {
+	own := slices.DeleteFunc(slices.Clone(found), func(r *report.Report) bool { return !client.Own(uidOf(&r)) })
+	if len(own) == 0 || c.which().User != "" {
+		return found
+	}
+	return own
+}
+
+// othersOf names whose jobs aren't the caller's, the first few.
+func othersOf(found []*report.Report) string {
+	names := map[string]bool{}
+	for _, r := range found {
+		if !client.Own(uidOf(&r)) {
+			names[cmp.Or(table.Clean(r.Job.User), "unknown")] = true
+		}
+	}
+	all := slices.Sorted(maps.Keys(names))
+	if more := len(all) - 3; more > 0 {
+		all = append(all[:3], fmt.Sprintf("%d others", more))
+	}
+	return "user " + strings.Join(all, ", ")
+}
+
 // maxLines bounds how many worlds are listed.
 const maxLines = 20
 
@@ -153,24 +190,27 @@ const maxLines = 20
 type manyJobs []*report.Report
 
 func (m manyJobs) Error() string {
-	jobs, ids := map[[2]string]bool{}, map[string]bool{}
+	jobs, ids, users := map[[2]string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, r := range m {
-		jobs[[2]string{r.Job.ID, r.Job.User}], ids[r.Job.ID] = true, true
+		jobs[[2]string{r.Job.ID, r.Job.User}], ids[r.Job.ID], users[r.Job.User] = true, true, true
 	}
-	there, choice := fmt.Sprintf("there are %d jobs", len(jobs)), "--jobid"
+	there := fmt.Sprintf("there are %d jobs", len(jobs))
 	switch {
 	case len(jobs) == 1:
 		there = fmt.Sprintf("the job has %d MPI_COMM_WORLDs", len(m))
 	case len(jobs) < len(m):
 		there += fmt.Sprintf(" with %d MPI_COMM_WORLDs", len(m))
 	}
-	switch {
-	case len(ids) == 1:
-		choice = "--world"
-	case len(jobs) < len(m):
-		choice = "--jobid or --world"
+	var by []string
+	for _, flag := range []struct {
+		name string
+		of   bool
+	}{{"--jobid", len(ids) > 1}, {"--user", len(users) > 1}, {"--world", len(jobs) < len(m)}} {
+		if flag.of {
+			by = append(by, flag.name)
+		}
 	}
-	return there + "; choose one with " + choice
+	return there + "; choose one with " + strings.Join(by, " or ")
 }
 
 // Lines has a line for each of the first maxLines worlds; those that need attention come first.
@@ -185,8 +225,8 @@ func (m manyJobs) Lines() []string {
 		if len(lines) > maxLines {
 			return append(lines, fmt.Sprintf("  and %d more", len(m)-maxLines))
 		}
-		lines = append(lines, fmt.Sprintf("  %s (--world=%s, %s, %s): %s", table.Clean(r.Job.ID), table.Clean(r.Job.World),
-			table.Clean(path.Base(r.Job.Program)), state, r.Verdict.Text))
+		lines = append(lines, fmt.Sprintf("  %s (--user=%s, --world=%s, %s, %s): %s", table.Clean(r.Job.ID),
+			table.Clean(r.Job.User), table.Clean(r.Job.World), table.Clean(path.Base(r.Job.Program)), state, r.Verdict.Text))
 	}
 	return lines
 }

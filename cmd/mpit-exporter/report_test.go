@@ -1,12 +1,19 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
@@ -34,18 +41,19 @@ func TestReportOfOneOfManyJobs(t *testing.T) {
 	var out strings.Builder
 	assert.Equal(t, cli.Failure, cli.Report(&out, jobs))
 	assert.Equal(t, `mpit-exporter: report: there are 3 jobs; choose one with --jobid:
-  18 (--world=0, solver, runs): hung: all 2 ranks have been in MPI_Barrier on halo for 8m0s
-  17 (--world=0, solver, runs): healthy: 95 % useful
-  19 (--world=0, solver, ended `+jobs[2].Job.Ended.Local().Format(time.DateTime)+`): healthy: 95 % useful
+  18 (--user=ada, --world=0, solver, runs): hung: all 2 ranks have been in MPI_Barrier on halo for 8m0s
+  17 (--user=ada, --world=0, solver, runs): healthy: 95 % useful
+  19 (--user=ada, --world=0, solver, ended `+jobs[2].Job.Ended.Local().Format(time.DateTime)+`): healthy: 95 % useful
 `, out.String())
 }
 
 // What is said lets one choose: a job may have several worlds.
 func TestReportOfOneOfManyWorlds(t *testing.T) {
-	of := func(labels ...string) (jobs manyJobs) { // jobid and world
+	of := func(labels ...string) (jobs manyJobs) { // jobid, world and user
 		for _, l := range labels {
 			id, world, _ := strings.Cut(l, "/")
-			jobs = append(jobs, &report.Report{Job: report.Job{ID: id, World: world}})
+			world, user, _ := strings.Cut(world, " of ")
+			jobs = append(jobs, &report.Report{Job: report.Job{ID: id, World: world, User: user}})
 		}
 		return jobs
 	}
@@ -53,6 +61,8 @@ func TestReportOfOneOfManyWorlds(t *testing.T) {
 	assert.EqualError(t, of("17/0", "17/1"), "the job has 2 MPI_COMM_WORLDs; choose one with --world")
 	assert.EqualError(t, of("17/0", "17/1", "18/0"),
 		"there are 2 jobs with 3 MPI_COMM_WORLDs; choose one with --jobid or --world")
+	assert.EqualError(t, of("17/0 of ada", "17/0 of eve"), "there are 2 jobs; choose one with --user")
+	assert.EqualError(t, of("17/0 of ada", "18/0 of eve"), "there are 2 jobs; choose one with --jobid or --user")
 
 	var worlds []string
 	for n := range maxLines + 3 {
@@ -62,4 +72,67 @@ func TestReportOfOneOfManyWorlds(t *testing.T) {
 	assert.Len(t, lines, 1+maxLines+1)
 	assert.Equal(t, "  and 3 more", lines[len(lines)-1])
 	assert.Len(t, of(worlds[:maxLines]...).Lines(), 1+maxLines)
+}
+
+// An answer that doesn't end holds up no signal.
+func TestReportInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		cancel()
+		for err := error(nil); err == nil; {
+			_, err = io.WriteString(w, "          ")
+		}
+	}))
+	defer server.Close()
+	for _, where := range []string{"--prometheus=", "--url="} {
+		var out strings.Builder
+		err := run(ctx, []string{"report", where + server.URL}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &out})
+		assert.EqualError(t, err, "report: interrupted", where)
+		assert.Empty(t, out.String())
+	}
+}
+
+// Another user's ranks claim the caller's job, and fill the answer: the caller's is shown all the same, the other one
+// is named, and can be chosen.
+func TestAnothersJobOfTheSameID(t *testing.T) {
+	rank := func(number int, user string, uid int, program string) api.RankValues {
+		of := reporttest.RankOf(number, "node1", 95)
+		of.Rank.User, of.Rank.UID, of.Rank.Executable, of.Rank.WorldSize = user, uint32(uid), program, 1
+		return of
+	}
+	own, eve := rank(0, "ada", os.Getuid(), "/home/ada/solver"), rank(0, "eve", os.Getuid()+1, "/home/eve/fake")
+	for _, test := range []struct {
+		name  string
+		all   []api.RankValues
+		flags []string
+		want  string
+		told  string
+	}{
+		{"both in the answer", []api.RankValues{eve, own}, nil, "Job 17 (heat <3>): solver\n", "1 MPI_COMM_WORLD of user eve left out"},
+		{"hers is meant", []api.RankValues{eve, own}, []string{"--user=eve"}, "Job 17 (heat <3>): fake\n", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				list := api.ValueList{Time: reporttest.Began.Add(time.Hour), Ranks: test.all}
+				if req.FormValue("user") == "eve" {
+					list.Ranks = []api.RankValues{eve}
+				}
+				assert.NoError(t, json.NewEncoder(w).Encode(list))
+			}))
+			defer server.Close()
+			var out, told strings.Builder
+			require.NoError(t, run(t.Context(), append([]string{"report", "--jobid=17", "--url=" + server.URL}, test.flags...),
+				cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &told}))
+			assert.Contains(t, out.String(), test.want)
+			assert.NotContains(t, out.String(), "Left out")
+			if assert.Contains(t, told.String(), test.told) && test.told == "" {
+				assert.Empty(t, told.String())
+			}
+			out.Reset()
+			require.NoError(t, run(t.Context(), append([]string{"list", "--url=" + server.URL}, test.flags...),
+				cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &told}))
+			first, _, _ := strings.Cut(out.String(), "\n")
+			assert.Contains(t, first, strings.TrimSuffix(test.want[strings.Index(test.want, ": ")+2:], "\n"))
+		})
+	}
 }

@@ -26,6 +26,7 @@ type serveCommand struct {
 
 	web           *web.FlagConfig
 	telemetryPath string
+	allowedHosts  []string
 	maxRequests   int
 	maxConns      int
 	addressFile   string
@@ -44,9 +45,13 @@ func newServeCommand(app *kingpin.Application) *serveCommand {
 	c.web = kingpinflag.AddFlags(cmd, ":"+cli.DefaultPort)
 	cmd.Flag("web.telemetry-path", "Path under which the metrics are served.").Default("/metrics").
 		StringVar(&c.telemetryPath)
-	cmd.Flag("web.max-requests", "How many scrapes are served at the same time.").Default("40").IntVar(&c.maxRequests)
+	cmd.Flag("web.allowed-host", "A name by which browsers and programs may know this node, besides its own; "+
+		"addresses and localhost are always good, and the path of the metrics is served by any name.").
+		PlaceHolder("NAME").StringsVar(&c.allowedHosts)
+	cmd.Flag("web.max-requests", "How many scrapes are served at the same time, and as many requests for other pages; "+
+		"one address may have half of them.").Default("40").IntVar(&c.maxRequests)
 	cmd.Flag("web.max-connections", "How many connections of scrapers are open at the same time. One more costs the "+
-		"one that has been without a request for longest; one address may have half of them, and of the scrapes.").
+		"one that has been without a request for longest; one address may have half of them.").
 		Default("512").IntVar(&c.maxConns)
 	cmd.Flag("web.address-file", "File to write the addresses to that are listened on, one in a line: of use with "+
 		"port 0.").PlaceHolder("FILE").StringVar(&c.addressFile)
@@ -88,7 +93,7 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 	defer func() { httpserver.CloseAll(listeners) }()
 	paged := c.own == nil || c.own.Paged()
 	options := node.Options{
-		Connections: c.maxConns, Requests: c.maxRequests, Created: c.created,
+		Connections: c.maxConns, Created: c.created,
 		Listen: func() (err error) {
 			if paged {
 				listeners, err = httpserver.Listen(c.web)
@@ -104,7 +109,7 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	f, err := c.front(n, listeners)
+	f, err := c.front(ctx, n, listeners)
 	if err != nil {
 		return err
 	}
@@ -167,16 +172,17 @@ func (c *serveCommand) runOwn(
 }
 
 // front is the HTTP server on the listeners.
-func (c *serveCommand) front(n *node.Node, listeners []net.Listener) (*node.Front, error) {
+func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.Listener) (*node.Front, error) {
 	config := httpserver.Config{
 		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry, n.Runtime), API: n.Exporter.API(),
-		Live:  live.New(n.Exporter.Values).Handler(n.Logger),
-		Pprof: c.pprof, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections, Registerer: n.Registry, Logger: n.Logger,
+		Live:  live.New(n.Exporter.Window).Handler(n.Logger),
+		Pprof: c.pprof, Names: c.allowedHosts, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections,
+		Registerer: n.Registry, Logger: n.Logger,
 	}
 	if c.lifecycle {
 		config.Reload = n.Reload
 	}
-	server, err := httpserver.New(config)
+	server, err := httpserver.New(ctx, config)
 	if err != nil {
 		return nil, err
 	}

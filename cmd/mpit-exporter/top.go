@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -73,6 +72,14 @@ func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 // jobKey names a job.
 type jobKey struct{ jobID, world, user string }
 
+// uidOf is whose job a report is of.
+func uidOf(r **report.Report) uint32 {
+	if len((*r).Ranks) == 0 {
+		return 0
+	}
+	return (*r).Ranks[0].UID
+}
+
 func keyOf(r *report.Report) jobKey { return jobKey{r.Job.ID, r.Job.World, r.Job.User} }
 
 // answer is what came of a look.
@@ -92,6 +99,7 @@ func (c *topCommand) look(ctx context.Context, q *topState) (a answer) {
 	}
 	a.reports = list.Reports
 	slices.SortStableFunc(a.reports, func(x, y *report.Report) int { return cmp.Compare(x.Needs(), y.Needs()) })
+	client.OwnFirst(a.reports, uidOf)
 	a.values = map[jobKey]*api.ValueList{}
 	view := top.View{Reports: a.reports, Raw: q.raw}
 	for i, r := range a.reports {
@@ -296,7 +304,7 @@ func (c *topCommand) obey(s *topState, key string) bool {
 func placeOfOwn() func(pid int, uid uint32, call *api.LongCall) string {
 	var files where.Resolver
 	return func(pid int, uid uint32, call *api.LongCall) string {
-		if int(uid) != os.Getuid() {
+		if !client.Own(uid) {
 			return ""
 		}
 		return files.Caller(pid, call.Module, call.Offset)

@@ -41,7 +41,7 @@ func (o *output) String() string {
 // A job of three ranks, of which one has many messages of another waiting and another ends; a rank without the
 // variable; one that may not be asked for it.
 func TestTool(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "mpit")
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestTool(t *testing.T) {
 	go func() { ended <- run(running, &out, socket, "MPI_COMM_WORLD", 10, time.Millisecond) }()
 	has := func(what string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return strings.Contains(out.String(), what) }, 30*time.Second,
+		require.Eventually(t, func() bool { return strings.Contains(out.String(), what) }, 2*time.Minute,
 			time.Millisecond, what)
 	}
 	has("start the job with MPIT_SOCKET=" + socket + "\n")

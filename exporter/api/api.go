@@ -11,7 +11,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -20,9 +19,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
-// maxReads bounds the requests for catalogues, values and kept samples that are served at once: their answers may be
-// large, and a catalogue costs the rank's process a little time.
-const maxReads = 4
+// maxMade is how many answers are made at once: they may be large. Others wait, and nothing that is waited for
+// meanwhile depends on a rank or on who reads an answer.
+const maxMade = 2
 
 // timeout is how long ranks may take to answer.
 const timeout = 10 * time.Second
@@ -35,8 +34,9 @@ type Source interface {
 	Connected(which Selector) []Connected
 	// Mapper returns the rules in force.
 	Mapper() *variables.Mapper
-	// Values returns what is on the page, which it brings up to date first.
-	Values(ctx context.Context, which Selector) (ValueList, error)
+	// Refresh brings what stands on the page for such ranks up to date; Values returns it.
+	Refresh(ctx context.Context, which Selector) error
+	Values(which Selector) ValueList
 	// Kept returns what ranks kept at their last MPI_Pcontrol(2).
 	Kept(which Selector) KeptList
 }
@@ -45,41 +45,46 @@ type Source interface {
 //
 //	GET /api/v1/ranks       a RankList
 //	GET /api/v1/catalogue   a CatalogueList: one for each MPI_COMM_WORLD, read from a connected rank of it; with parameters
-//	                        jobid, world, user or rank one for each rank that has these labels (at most 16)
+//	                        jobid, world or rank one for each rank that has these labels (at most 16); user chooses, too
 //	GET /api/v1/values      a ValueList: what the variables of ranks are now; the same parameters
 //	GET /api/v1/kept        a KeptList: what ranks kept at their last MPI_Pcontrol(2); the same parameters
 //
 // Errors are {"error": "…"}.
 func Handler(of Source, log *slog.Logger) http.Handler {
-	h := &handler{Source: of, answer: respond.Writer{Log: log}, reads: make(chan struct{}, maxReads)}
+	h := &handler{Source: of, answer: respond.Writer{Log: log}, turns: make(chan struct{}, maxMade), asks: newAsks()}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/ranks", func(w http.ResponseWriter, _ *http.Request) {
-		h.answer.JSON(w, http.StatusOK, RankList{Ranks: h.Ranks()})
+	mux.HandleFunc("GET /api/v1/ranks", func(w http.ResponseWriter, req *http.Request) {
+		h.inTurn(w, req, func() { h.answer.JSON(w, http.StatusOK, RankList{Ranks: h.Ranks()}) })
 	})
-	mux.HandleFunc("GET /api/v1/catalogue", h.read(h.serveCatalogue))
-	mux.HandleFunc("GET /api/v1/kept", h.read(h.serveKept))
-	mux.HandleFunc("GET /api/v1/values", h.read(h.serveValues))
+	mux.HandleFunc("GET /api/v1/catalogue", h.of(h.serveCatalogue))
+	mux.HandleFunc("GET /api/v1/kept", h.of(h.serveKept))
+	mux.HandleFunc("GET /api/v1/values", h.of(h.serveValues))
 	return mux
 }
 
 type handler struct {
 	Source
 	answer respond.Writer
-	reads  chan struct{} // one token for each request that may be large
+	turns  chan struct{} // one token for each answer that is being made
+	asks   *asks
 }
 
-// read bounds requests with large answers, and reads which ranks they name.
-func (h *handler) read(serve func(http.ResponseWriter, *http.Request, Selector)) http.HandlerFunc {
+// inTurn makes an answer when there are not too many that are being made.
+func (h *handler) inTurn(w http.ResponseWriter, req *http.Request, answer func()) {
+	ctx, cancel := context.WithTimeout(req.Context(), timeout)
+	defer cancel()
+	select {
+	case h.turns <- struct{}{}:
+		defer func() { <-h.turns }()
+		answer()
+	case <-ctx.Done():
+		h.answer.Error(w, http.StatusServiceUnavailable, errors.New("too many answers are being made; try again soon"))
+	}
+}
+
+// of reads which ranks a request names.
+func (h *handler) of(serve func(http.ResponseWriter, *http.Request, Selector)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
-		select {
-		case h.reads <- struct{}{}:
-			defer func() { <-h.reads }()
-		default:
-			h.answer.Error(w, http.StatusServiceUnavailable,
-				fmt.Errorf("%d catalogues, values or kept samples are being read already; try again soon",
-					cap(h.reads)))
-			return
-		}
 		which, err := selectorOf(req.URL.Query())
 		if err != nil {
 			h.answer.Error(w, http.StatusBadRequest, err)
@@ -89,20 +94,22 @@ func (h *handler) read(serve func(http.ResponseWriter, *http.Request, Selector))
 	}
 }
 
-func (h *handler) serveKept(w http.ResponseWriter, _ *http.Request, which Selector) {
-	h.answer.JSON(w, http.StatusOK, h.Kept(which))
+func (h *handler) serveKept(w http.ResponseWriter, req *http.Request, which Selector) {
+	h.inTurn(w, req, func() { h.answer.JSON(w, http.StatusOK, h.Kept(which)) })
 }
 
 func (h *handler) serveValues(w http.ResponseWriter, req *http.Request, which Selector) {
 	ctx, cancel := context.WithTimeout(req.Context(), timeout)
 	defer cancel()
-	list, err := h.Values(ctx, which)
-	switch {
-	case err != nil:
+	if err := h.Refresh(ctx, which); err != nil {
 		h.answer.Error(w, http.StatusInternalServerError, err)
-	case len(list.Ranks) == 0 && !which.All():
-		h.answer.Error(w, http.StatusNotFound, errors.New("no rank of this node has these labels"))
-	default:
-		h.answer.Compact(w, http.StatusOK, list)
+		return
 	}
+	h.inTurn(w, req, func() {
+		if list := h.Values(which); len(list.Ranks) > 0 || len(list.LeftOut) > 0 || which.All() {
+			h.answer.Compact(w, http.StatusOK, list)
+			return
+		}
+		h.answer.Error(w, http.StatusNotFound, errors.New("no rank of this node has these labels"))
+	})
 }

@@ -7,11 +7,16 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // slowSource knows no ranks, and says so when it may.
@@ -22,17 +27,18 @@ func (s slowSource) wait() {
 	<-s.goOn
 }
 
-func (s slowSource) Ranks() []RankStatus       { return []RankStatus{} }
-func (s slowSource) Mapper() *variables.Mapper { return nil }
+func (s slowSource) Mapper() *variables.Mapper               { return nil }
+func (s slowSource) Connected(Selector) []Connected          { return nil }
+func (s slowSource) Refresh(context.Context, Selector) error { return nil }
 
-func (s slowSource) Connected(Selector) []Connected {
+func (s slowSource) Ranks() []RankStatus {
 	s.wait()
-	return nil
+	return []RankStatus{}
 }
 
-func (s slowSource) Values(context.Context, Selector) (ValueList, error) {
+func (s slowSource) Values(Selector) ValueList {
 	s.wait()
-	return ValueList{}, nil
+	return ValueList{}
 }
 
 func (s slowSource) Kept(Selector) KeptList {
@@ -40,29 +46,150 @@ func (s slowSource) Kept(Selector) KeptList {
 	return KeptList{}
 }
 
-// Requests whose answers may be large are served a few at a time; the list of ranks always is.
-func TestTooManyReads(t *testing.T) {
+// Answers, which may be large, are made a few at a time; others wait for their turn.
+func TestAnswersAreMadeInTurn(t *testing.T) {
 	source := slowSource{make(chan struct{}), make(chan struct{})}
 	h := Handler(source, slog.New(slog.DiscardHandler))
-	get := func(path string) int {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		return w.Code
+	paths := []string{"/api/v1/ranks", "/api/v1/values", "/api/v1/kept"}
+	codes := make(chan int)
+	for i := range 3 * maxMade {
+		go func() {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, paths[i%len(paths)], nil))
+			codes <- w.Code
+		}()
 	}
-	paths := []string{"/api/v1/catalogue", "/api/v1/values", "/api/v1/kept"}
-	codes := make(chan int, maxReads)
-	for i := range maxReads {
-		go func() { codes <- get(paths[i%len(paths)]) }()
+	for range maxMade {
 		<-source.asked
 	}
-	for _, path := range paths {
-		assert.Equal(t, http.StatusServiceUnavailable, get(path), path)
+	w := httptest.NewRecorder()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(canceled, http.MethodGet, "/api/v1/ranks", nil))
+	assert.Equal(t, http.StatusServiceUnavailable, w.Code, "it has waited as long as it can")
+	for range 2 * maxMade {
+		source.goOn <- struct{}{}
+		<-source.asked
 	}
-	assert.Equal(t, http.StatusOK, get("/api/v1/ranks"))
 	close(source.goOn)
-	for range maxReads {
+	for range 3 * maxMade {
 		assert.Equal(t, http.StatusOK, <-codes)
 	}
+}
+
+// A rank is asked once for all who wait; ranks of a user that don't answer leave others' to be asked; what answers
+// hold is bounded.
+func TestAsksAreShared(t *testing.T) {
+	as := newAsks()
+	answer := make(chan struct{})
+	asked := make(chan int, 100)
+	rank := func(uid uint32, number int) Connected {
+		return Connected{Session: new(mpit.Session), Status: RankStatus{UID: uid, Rank: number}}
+	}
+	read := func(number int) func(context.Context) (Catalogue, error) {
+		return func(context.Context) (Catalogue, error) {
+			asked <- number
+			<-answer
+			return Catalogue{}, nil
+		}
+	}
+	var all sync.WaitGroup
+	results := make(chan *ask, 100)
+	ask := func(ctx context.Context, r Connected) error {
+		a, err := as.catalogue(ctx, r, read(r.Status.Rank))
+		if err == nil {
+			results <- a
+		}
+		return err
+	}
+	silent := rank(1, 1)
+	for range 20 {
+		all.Go(func() { assert.NoError(t, ask(t.Context(), silent)) })
+	}
+	assert.Equal(t, 1, <-asked)
+	require.Eventually(t, func() bool {
+		as.mu.Lock()
+		defer as.mu.Unlock()
+		return as.pending[silent.Session].holders == 20
+	}, time.Minute, time.Millisecond)
+	for n := range maxAsks / 2 {
+		all.Go(func() { assert.NoError(t, ask(t.Context(), rank(1, 2+n))) })
+	}
+	for range maxAsks/2 - 1 {
+		<-asked
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorContains(t, ask(canceled, rank(1, 99)), "4 ranks of user", "his share is used up")
+	all.Go(func() { assert.NoError(t, ask(t.Context(), rank(2, 50))) })
+	assert.Equal(t, 50, <-asked, "another user's")
+	close(answer)
+	all.Wait()
+	assert.Empty(t, as.pending)
+	assert.Zero(t, as.under.used)
+	assert.NotZero(t, as.held.used)
+	close(results)
+	for a := range results {
+		as.release(a)
+	}
+	assert.Zero(t, as.held.used)
+	assert.Len(t, asked, 1, "the one that waited for its turn")
+}
+
+// Catalogues that requests have are bounded in bytes; whose are too much is told so.
+func TestAskedBytesAreBounded(t *testing.T) {
+	as := newAsks()
+	large := Catalogue{Objects: []ObjectStatus{{Name: strings.Repeat("x", maxCatalogueBytes/2)}}}
+	read := func(context.Context) (Catalogue, error) { return large, nil }
+	held := []*ask{}
+	for uid := range uint32(50) {
+		for {
+			a, err := as.catalogue(t.Context(), Connected{Session: new(mpit.Session), Status: RankStatus{UID: uid}}, read)
+			if err != nil {
+				require.ErrorContains(t, err, "too much memory")
+				break
+			}
+			held = append(held, a)
+		}
+		require.LessOrEqual(t, as.held.used, maxAskedBytes)
+	}
+	for _, a := range held {
+		as.release(a)
+	}
+	assert.Zero(t, as.held.used)
+}
+
+// Users share an answer: none gets less than an equal part because others have more, whatever their jobs are called,
+// and who is left out is named.
+func TestUsersShareAnAnswer(t *testing.T) {
+	v := NewValues(time.Time{}, Bounds{Series: 100, Bytes: 1 << 20}, map[uint32]int{1: 5000, 2: 4000, 3: 3})
+	add := func(uid uint32, job string) {
+		v.Add(&Shown{Rank: RankStatus{UID: uid, User: strconv.Itoa(int(uid)), JobID: job}})
+	}
+	for i := range 5000 {
+		add(1, "a"+strconv.Itoa(i%20))
+	}
+	for range 4000 {
+		add(2, "z")
+	}
+	for range 3 {
+		add(3, "y")
+	}
+	list := v.List()
+	of := map[string]int{}
+	for _, r := range list.Ranks {
+		of[r.Rank.User]++
+	}
+	assert.Equal(t, map[string]int{"1": 49, "2": 48, "3": 3}, of)
+	assert.Equal(t, 9000-49-48, list.More)
+	left := 0
+	for _, l := range list.LeftOut {
+		left += l.Ranks
+	}
+	assert.Equal(t, list.More, left)
+	assert.Len(t, list.LeftOut, maxNamed+2)
+	assert.Equal(t, LeftOut{User: "2", JobID: "z", Ranks: 4000 - 48}, list.LeftOut[maxNamed+1])
+	assert.Empty(t, list.LeftOut[maxNamed].JobID, "of others")
 }
 
 // Of each world a rank is asked that isn't late, and a few besides; where ranks are named, each is.

@@ -14,8 +14,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// maxCatalogueBytes bounds the size of one catalogue as JSON, roughly: a hundred times what a library has.
-const maxCatalogueBytes = 32 << 20
+// maxCatalogueBytes bounds the size of one catalogue as JSON, roughly: ten times what a library has.
+const maxCatalogueBytes = 8 << 20
 
 // CatalogueOfSample returns the part of a catalogue that a sample has: the performance variables. Of a rank that has
 // ended there is no more. mapper says what they become.

@@ -23,6 +23,9 @@ func (s *Selector) Selects(id identity.Identity) bool {
 // All says whether it selects every rank.
 func (s *Selector) All() bool { return *s == Selector{} }
 
+// names says whether it names ranks, not only whose they are.
+func (s *Selector) names() bool { return s.JobID != "" || s.World != "" || s.Rank != nil }
+
 // selectorOf reads the parameters jobid, world, user and rank.
 func selectorOf(query url.Values) (Selector, error) {
 	s := Selector{JobID: query.Get("jobid"), World: query.Get("world"), User: query.Get("user")}

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,7 +21,18 @@ type ValueList struct {
 	Ranks    []RankValues  `json:"ranks"`              // sorted by jobid, world, user, rank
 	Together []WorldValues `json:"together,omitempty"` // where rules merge the ranks of a world: its series
 	More     int           `json:"more,omitempty"`     // ranks left out to bound the answer: ask for them by name
+	LeftOut  []LeftOut     `json:"left_out,omitempty"` // whose they are
 }
+
+// LeftOut is ranks of a user's that were left out of an answer.
+type LeftOut struct {
+	User  string `json:"user"`
+	JobID string `json:"jobid,omitempty"` // empty: of more jobs than are named
+	Ranks int    `json:"ranks"`
+}
+
+// maxNamed is how many of a user's jobs are named of which ranks were left out.
+const maxNamed = 8
 
 // RankValues is what stands on the page for one rank's variables.
 type RankValues struct {
@@ -60,56 +74,124 @@ type SeriesValue struct {
 
 // Values builds a ValueList of what is on the page, as far as there is room.
 type Values struct {
-	list ValueList
-	room room
+	list  ValueList
+	of    Bounds
+	rooms map[uint32]*room // by user
 }
 
-// room is the room that is left in an answer.
-type room struct{ series, bytes int }
+// Bounds are those of a ValueList.
+type Bounds struct {
+	Series, Bytes int                             // about, for all users; a rank counts as a series
+	Of            func(of *exposition.Shown) bool // chooses families; nil: all
+}
 
-// NewValues begins a list with room for so many series, and about so many bytes. at is when the page was brought up
-// to date.
-func NewValues(at time.Time, series, bytes int) *Values {
-	return &Values{list: ValueList{Time: at, Ranks: []RankValues{}}, room: room{series, bytes}}
+// room is the room that is left in an answer for a user's ranks.
+type room struct {
+	series, bytes int
+	begun         bool // there is a rank of this user in the list
+}
+
+// rankBytes is about what a rank takes in an answer, without its series.
+const rankBytes = 512
+
+// NewValues begins a list. at is when the page was brought up to date, wanted how many series there are, and ranks, by
+// user: nobody gets more than an equal part before all others have what they want.
+func NewValues(at time.Time, of Bounds, wanted map[uint32]int) *Values {
+	v := &Values{list: ValueList{Time: at, Ranks: []RankValues{}}, of: of, rooms: map[uint32]*room{}}
+	users := slices.SortedFunc(maps.Keys(wanted), func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(wanted[a], wanted[b]), cmp.Compare(a, b))
+	})
+	left, all := of.Series, 0
+	for i, uid := range users {
+		series := min(wanted[uid], left/(len(users)-i))
+		v.rooms[uid] = &room{series: series}
+		left -= series
+		all += series
+	}
+	for _, r := range v.rooms {
+		r.bytes = int(float64(of.Bytes) * (float64(r.series) / float64(max(all, 1))))
+	}
+	return v
 }
 
 // List returns what has been added.
 func (v *Values) List() ValueList { return v.list }
 
-// AddRank adds what is shown of a rank, and returns the rank's variables. Without room for all of it, it adds nothing
-// and returns nil, unless the rank is the first one.
-func (v *Values) AddRank(s RankStatus, c *mpit.Variables, infos []variables.Info,
-	shown []exposition.Shown) *Variables {
-	if len(v.list.Ranks) > 0 && !v.room.fits(shown) {
-		v.list.More++
-		return nil
+// Shown is what stands on the page for a rank's variables.
+type Shown struct {
+	Rank      RankStatus
+	Variables *mpit.Variables
+	Infos     []variables.Info
+	Own       []exposition.Shown
+	Together  []exposition.Shown // of its world; nil: there is no such thing, or it has been added
+	World     identity.Identity
+}
+
+// Count is how many series of a rank are wanted, and the rank.
+func (b *Bounds) Count(s *Shown) int {
+	n := 1
+	for _, all := range [...][]exposition.Shown{s.Own, s.Together} {
+		for i := range all {
+			if b.Of == nil || b.Of(&all[i]) {
+				n += all[i].Len()
+			}
+		}
 	}
-	variables := newVariables(c, infos)
-	r := RankValues{Rank: s}
-	r.Variables, r.Cut = variables.values(shown, &v.room)
+	return n
+}
+
+// Add adds a rank, and what is shown of its world. Without room for all of it, it adds nothing and returns false, unless
+// the rank is the first one of its user.
+func (v *Values) Add(s *Shown) bool {
+	room := v.rooms[s.Rank.UID]
+	if room == nil || room.begun && (v.of.Count(s) > room.series || room.bytes <= 0) {
+		v.leaveOut(&s.Rank)
+		return false
+	}
+	room.begun = true
+	room.series--
+	room.bytes -= rankBytes
+	variables := newVariables(s.Variables, s.Infos)
+	r := RankValues{Rank: s.Rank}
+	r.Variables, r.Cut = variables.values(s.Own, &v.of, room)
 	v.list.Ranks = append(v.list.Ranks, r)
-	return variables
-}
-
-// AddWorld adds what is shown of the ranks of a world together. variables are those of one of them.
-func (v *Values) AddWorld(id identity.Identity, variables *Variables, shown []exposition.Shown) {
-	w := WorldValues{JobID: id.JobID, World: id.World, User: id.User, Dup: id.Dup}
-	w.Variables, w.Cut = variables.values(shown, &v.room)
-	v.list.Together = append(v.list.Together, w)
-}
-
-// fits estimates whether there is room for these series.
-func (r *room) fits(all []exposition.Shown) bool {
-	n := 0
-	for i := range all {
-		n += all[i].Len()
+	if s.Together != nil {
+		w := WorldValues{JobID: s.World.JobID, World: s.World.World, User: s.World.User, Dup: s.World.Dup}
+		w.Variables, w.Cut = variables.values(s.Together, &v.of, room)
+		v.list.Together = append(v.list.Together, w)
 	}
-	return n <= r.series && r.bytes > 0
+	return true
+}
+
+// leaveOut notes that there is no room for a rank.
+func (v *Values) leaveOut(s *RankStatus) {
+	v.list.More++
+	named, more := 0, -1
+	for i := range v.list.LeftOut {
+		switch l := &v.list.LeftOut[i]; {
+		case l.User != s.User:
+		case l.JobID == s.JobID:
+			l.Ranks++
+			return
+		case l.JobID == "":
+			more = i
+		default:
+			named++
+		}
+	}
+	switch {
+	case more >= 0:
+		v.list.LeftOut[more].Ranks++
+	case named >= maxNamed:
+		v.list.LeftOut = append(v.list.LeftOut, LeftOut{User: s.User, Ranks: 1})
+	default:
+		v.list.LeftOut = append(v.list.LeftOut, LeftOut{User: s.User, JobID: s.JobID, Ranks: 1})
+	}
 }
 
 // take takes the room for one more series; false: there is none.
 func (r *room) take(v *SeriesValue) bool {
-	if r.series == 0 || r.bytes <= 0 {
+	if r.series <= 0 || r.bytes <= 0 {
 		return false
 	}
 	r.series--
@@ -117,20 +199,20 @@ func (r *room) take(v *SeriesValue) bool {
 	for name, value := range v.Labels {
 		r.bytes -= len(name) + len(value) + 16
 	}
-	r.bytes -= 24 * len(v.Buckets)
+	r.bytes -= 64 * len(v.Buckets)
 	return true
 }
 
-// Variables is the variables of a rank, by the metrics that they become.
-type Variables struct {
+// rankVariables is the variables of a rank, by the metrics that they become.
+type rankVariables struct {
 	infos    []variables.Info
 	raw      []mpit.Variable // of infos
 	byMetric map[string][]int
 }
 
 // newVariables indexes the variables of a rank, as far as they are known.
-func newVariables(catalogue *mpit.Variables, infos []variables.Info) *Variables {
-	x := &Variables{infos: infos, byMetric: map[string][]int{}}
+func newVariables(catalogue *mpit.Variables, infos []variables.Info) *rankVariables {
+	x := &rankVariables{infos: infos, byMetric: map[string][]int{}}
 	if catalogue != nil {
 		x.raw = catalogue.ByID
 	}
@@ -146,7 +228,7 @@ func newVariables(catalogue *mpit.Variables, infos []variables.Info) *Variables 
 
 // find returns the place of the variable that a series is of, -1 if the rank has no such variable: a merged series
 // may be of another rank.
-func (x *Variables) find(s *mapping.Series) int {
+func (x *rankVariables) find(s *mapping.Series) int {
 	list, ok := x.byMetric[s.Metric.Name]
 	if !ok {
 		list = x.byMetric[mapping.RankName(s.Metric.Name)]
@@ -161,9 +243,12 @@ func (x *Variables) find(s *mapping.Series) int {
 }
 
 // values lists series, variable by variable. cut is how many found no room.
-func (x *Variables) values(all []exposition.Shown, room *room) (list []VariableValues, cut int) {
+func (x *rankVariables) values(all []exposition.Shown, which *Bounds, room *room) (list []VariableValues, cut int) {
 	list = []VariableValues{}
 	for _, of := range all {
+		if which.Of != nil && !which.Of(&of) {
+			continue
+		}
 		begun := map[int]int{} // where in list each variable of the family is
 		for place := range of.Len() {
 			v := seriesValue(&of, place)
@@ -187,7 +272,7 @@ func (x *Variables) values(all []exposition.Shown, room *room) (list []VariableV
 }
 
 // variable describes a variable, without series.
-func (x *Variables) variable(i int, m *mapping.Metric) VariableValues {
+func (x *rankVariables) variable(i int, m *mapping.Metric) VariableValues {
 	v := VariableValues{Metric: m.Name, Kind: m.Kind.String(), Unit: m.Unit}
 	if i >= 0 {
 		v.Name, v.Class = x.infos[i].Name, x.infos[i].Class.String()

@@ -16,12 +16,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/respond"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/turns"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -68,8 +68,8 @@ type Server struct {
 	grace  time.Duration
 	pace   time.Duration
 
-	calls limiter // requests
-	turns turns
+	calls limiter                  // requests
+	turns turns.Turns[worldKey]    // for those who write to a world
 	push  atomic.Pointer[PushFunc] // nil: there is none
 }
 
@@ -234,9 +234,10 @@ func (s *Server) set(ctx context.Context, caller mpit.Peer, req *Request) (Answe
 	if err := world.permit(caller, s.nobody); err != nil {
 		return answer, err
 	}
-	leave, err := s.turns.take(ctx, world.key)
+	leave, err := s.turns.Take(ctx, world.key)
 	if err != nil {
-		return answer, err
+		return answer, refusef(http.StatusServiceUnavailable,
+			"another request is setting control variables of this world: %w", err)
 	}
 	defer leave()
 	plans, err := world.describe(ctx, req)
@@ -257,56 +258,4 @@ func (s *Server) set(ctx context.Context, caller mpit.Peer, req *Request) (Answe
 	}
 	s.cfg.Ranks.Written(ids...)
 	return answer, err
-}
-
-// turns lets one request at a time write to a world. It is safe for concurrent use.
-type turns struct {
-	mu     sync.Mutex
-	worlds map[worldKey]*turn
-}
-
-type turn struct {
-	taken chan struct{} // holds a token while somebody has it
-	users int           // that have it or wait for it
-}
-
-// take waits until nobody else writes to the world.
-func (t *turns) take(ctx context.Context, key worldKey) (leave func(), err error) {
-	w := t.enter(key)
-	select {
-	case w.taken <- struct{}{}:
-		return func() {
-			<-w.taken
-			t.leave(key)
-		}, nil
-	case <-ctx.Done():
-		t.leave(key)
-		return nil, refusef(http.StatusServiceUnavailable,
-			"another request is setting control variables of this world: %w", ctx.Err())
-	}
-}
-
-func (t *turns) enter(key worldKey) *turn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.worlds == nil {
-		t.worlds = map[worldKey]*turn{}
-	}
-	w := t.worlds[key]
-	if w == nil {
-		w = &turn{taken: make(chan struct{}, 1)}
-		t.worlds[key] = w
-	}
-	w.users++
-	return w
-}
-
-func (t *turns) leave(key worldKey) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if w := t.worlds[key]; w.users == 1 {
-		delete(t.worlds, key)
-	} else {
-		w.users--
-	}
 }

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -56,29 +57,27 @@ func claimOf(h *mpit.Hello, k cgroup) claim {
 	}
 	pick(sourceLauncher, local)
 
-	c.ID = Identity{JobID: clean.Label(job), World: clean.Label(cmp.Or(env.world(), local)), Rank: h.Rank}
+	c.ID = Identity{JobID: clean.Name(job), World: clean.Name(cmp.Or(env.world(), local)), Rank: h.Rank}
 	c.raw = clean.Label(c.raw)
 	c.Check = Unknown
-	c.JobName, c.Partition = clean.Label(env.jobName()), clean.Label(env.partition())
+	c.JobName, c.Partition = clean.Name(env.jobName()), clean.Name(env.partition())
 	if inPod && c.Partition == "" {
-		c.Partition = clean.Label(env.get("POD_NAMESPACE"))
+		c.Partition = clean.Name(env.get("POD_NAMESPACE"))
 	}
 	return c
 }
 
 // localName names the launcher where nothing else does: the processes that one launcher started on this host
-// have one parent.
+// have one parent. Its number alone may be that of an earlier one, whose ranks are still on the page.
 func localName(h *mpit.Hello) string {
+	env := environment(h.Attributes)
+	ppid, _ := strconv.ParseUint(env.get("ppid"), 10, 64)
+	name := fmt.Sprintf("-%d", ppid)
+	if started, err := strconv.ParseUint(env.get("ppid_started"), 10, 64); err == nil && started > 0 {
+		name += fmt.Sprintf("-%d", started)
+	}
 	host := clean.Label(h.Host)
-	// A number of at most 20 digits always has room behind the host's name.
-	if len(host) > clean.MaxLabel-21 {
-		host = clean.Cut(host, clean.MaxLabel-21)
-	}
-	ppid := environment(h.Attributes).get("ppid")
-	if _, err := strconv.ParseUint(ppid, 10, 64); err != nil {
-		ppid = "0"
-	}
-	return host + "-" + ppid
+	return clean.Cut(host, min(len(host), clean.MaxLabel-len(name))) + name
 }
 
 // environment is the part of a rank's environment that its agent sends. A variable that is set to nothing counts as

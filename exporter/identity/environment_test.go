@@ -101,6 +101,10 @@ func TestClaim(t *testing.T) {
 		{"a launcher that gives one by PMI-1", map[string]string{"PMI_RANK": "0", "PMI_JOBID": "kvs_99"}, "kvs_99",
 			local, "hydra", ""},
 		{"nothing but the parent", nil, local, local, "launcher", ""},
+		{"a launcher with the number of an earlier one", map[string]string{"PMI_RANK": "0", "ppid_started": "1577"},
+			local + "-1577", local + "-1577", "hydra", ""},
+		{"/proc doesn't say when it began", map[string]string{"PMI_RANK": "0", "ppid_started": "0"}, local, local,
+			"hydra", ""},
 		{"set to nothing counts as unset", map[string]string{"SLURM_JOB_ID": " "}, local, local, "launcher", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -185,7 +189,7 @@ func FuzzClaim(f *testing.F) {
 	f.Add("node7", "ppid=99\x01SLURM_JOB_ID=4711\x01SLURM_STEP_ID=0\x01PMIX_NAMESPACE=slurm.pmix.4711.0", false)
 	f.Add("train-worker-0", "FLUX_JOB_ID=\u0192\x01FLUX_JOB_ID_PATH=//\x01POD_NAMESPACE=\xff", true)
 	f.Add("", "", false)
-	f.Add(strings.Repeat("h", 1000), "ppid=18446744073709551615\x01JOB_ID=\n"+
+	f.Add(strings.Repeat("h", 1000), "ppid=18446744073709551615\x01ppid_started="+strings.Repeat("0", 300)+"7\x01JOB_ID=\n"+
 		"\x01SGE_ROOT=x\x01QUEUE=\u2028\x01PMI_RANK= ", true)
 	f.Add("-launcher-worker-1", "LSB_JOBID=1\x01LSB_JOBINDEX=[\x01SLURM_HET_SIZE=1\x01POD_NAME=a-launcher-", true)
 	f.Fuzz(func(t *testing.T, host, variables string, pod bool) {

@@ -149,7 +149,7 @@ func (r *Rules) apply(p *Process, value func(source string) string) {
 		if match == nil {
 			continue
 		}
-		made := clean.Label(string(rule.regex.ExpandString(nil, rule.replacement, text, match)))
+		made := clean.Name(string(rule.regex.ExpandString(nil, rule.replacement, text, match)))
 		if made = strings.TrimSpace(made); made != "" {
 			*p.label(rule.target) = made
 		}

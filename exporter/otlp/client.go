@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -253,21 +254,46 @@ func (l *listener) RoundTrip(request *http.Request) (*http.Response, error) {
 		return response, nil
 	}
 	*r = reply{http: response.StatusCode, failure: r.failure}
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")) // none: no protobuf
-	if response.StatusCode/100 != 2 || kind != "application/x-protobuf" {
+	if response.StatusCode/100 != 2 {
 		return response, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	_ = response.Body.Close() // it has been read
 	if err != nil {
 		return nil, unreachable{err}
 	}
 	response.Body, response.ContentLength = http.NoBody, 0
-	var said collector.ExportMetricsServiceResponse
-	if err := proto.Unmarshal(body, &said); err == nil { // else: accepted, with words that nobody understands
-		r.understood(&said)
+	said, err := parse(response.Header.Get("Content-Type"), body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s, but %w", errNotOTLP, response.Status, err)
 	}
+	r.understood(said)
 	return response, nil
+}
+
+// errNotOTLP is that what has answered is no receiver: a page for logging in has status 200, too.
+var errNotOTLP = errors.New("this is no answer of a receiver of OTLP")
+
+// parse reads the body of an answer that says success: that of the protocol, as protobuf or JSON, or nothing at all.
+func parse(kind string, body []byte) (*collector.ExportMetricsServiceResponse, error) {
+	said := &collector.ExportMetricsServiceResponse{}
+	media, _, err := mime.ParseMediaType(kind)
+	switch {
+	case len(body) > maxResponse:
+		return nil, fmt.Errorf("with more than %d MiB", maxResponse>>20)
+	case len(body) == 0:
+		return said, nil
+	case err == nil && media == "application/x-protobuf":
+		err = proto.Unmarshal(body, said)
+	case err == nil && media == "application/json":
+		err = protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(body, said)
+	default:
+		return nil, fmt.Errorf("of type %.100q", kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("it can't be read: %w", err)
+	}
+	return said, nil
 }
 
 // unreachable is an error that the SDK repeats.

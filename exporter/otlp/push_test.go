@@ -3,6 +3,9 @@ package otlp
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +17,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	collector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/otlp/otlptest"
 )
@@ -287,6 +292,74 @@ func TestTalkativeReceiver(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Status 200 is no success if no receiver of OTLP has said it; one that says nothing besides has.
+func TestAnswerOfAnotherProgram(t *testing.T) {
+	partly, err := proto.Marshal(&collector.ExportMetricsServiceResponse{
+		PartialSuccess: &collector.ExportMetricsPartialSuccess{RejectedDataPoints: 1}})
+	require.NoError(t, err)
+	const protobuf, jsonType = "application/x-protobuf", "application/json; charset=utf-8"
+	for _, test := range []struct {
+		name, kind, body string
+		endless          bool
+		accepted         int
+		want             string
+	}{
+		{name: "nothing", accepted: 1},
+		{name: "nothing, of a type", kind: "text/plain", accepted: 1},
+		{name: "all taken", kind: jsonType, body: "{}", accepted: 1},
+		{name: "all taken, and more", kind: jsonType, body: `{"new":1}`, accepted: 1},
+		{name: "none taken", kind: jsonType, body: `{"partialSuccess":{"rejectedDataPoints":"1"}}`},
+		{name: "none taken", kind: protobuf, body: string(partly)},
+		{name: "a page", kind: "text/html", body: "<html>Log in", want: `of type "text/html"`},
+		{name: "no type", kind: "-", body: "ok", want: `of type "-"`},
+		{name: "no protobuf", kind: protobuf, body: "\xff\xff\xff", want: "it can't be read"},
+		{name: "no JSON", kind: jsonType, body: "<html>", want: "it can't be read"},
+		{name: "without end", kind: protobuf, body: strings.Repeat("\x00", 64<<10), endless: true, want: "with more than 1 MiB"},
+		{name: "without end", kind: "text/html", body: strings.Repeat(" ", 64<<10), endless: true, want: "with more than 1 MiB"},
+	} {
+		t.Run(test.name+" "+test.kind, func(t *testing.T) {
+			asked, sent := 0, 0
+			r := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				_, _ = io.Copy(io.Discard, req.Body)
+				asked++
+				w.Header().Set("Content-Type", test.kind)
+				for err := error(nil); err == nil && sent < 64<<20; {
+					var n int
+					n, err = io.WriteString(w, test.body)
+					if sent += n; !test.endless {
+						break
+					}
+				}
+			}))
+			defer r.Close()
+			p := pusher(t, Config{Protocol: ProtocolHTTP, Endpoint: r.URL, Timeout: time.Minute, PushTimeout: time.Minute}, one())
+			n, err := p.Push(patient(t))
+			assert.Equal(t, test.accepted, n)
+			assert.Equal(t, 1, asked, "it is not asked again")
+			if test.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.want)
+			assert.ErrorContains(t, err, "another program answers there")
+			assert.Less(t, sent, 32<<20)
+			assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_pushes_total", pushFailure), 0)
+			assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_points_total", pointsFailed), 0)
+		})
+	}
+}
+
+func FuzzResponse(f *testing.F) {
+	f.Add("application/json", []byte(`{"partialSuccess":{"rejectedDataPoints":"1"}}`))
+	f.Add("application/x-protobuf", []byte("\x0a\x02\x08\x01"))
+	f.Fuzz(func(t *testing.T, kind string, body []byte) {
+		said, err := parse(kind, body)
+		if (said == nil) == (err == nil) {
+			t.Errorf("%v, %v", said, err)
+		}
+	})
 }
 
 // A receiver that is away, or does not know us, is not asked for each message.

@@ -33,6 +33,8 @@ func remedy(cfg Config, r *reply, err error) string {
 	hangsUp := []string{"broken pipe", "connection reset by peer", "EOF"}
 	var authority x509.UnknownAuthorityError
 	switch {
+	case errors.Is(err, errNotOTLP):
+		return "another program answers there: check host, port and path, and whether a proxy wants a login"
 	case r.http == http.StatusUnauthorized || r.http == http.StatusForbidden || r.grpc == codes.Unauthenticated ||
 		r.grpc == codes.PermissionDenied:
 		return "the receiver wants other credentials: set them as a header, " + general + "HEADERS"

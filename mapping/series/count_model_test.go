@@ -433,8 +433,12 @@ func (m *counted) compareWithTruth(t *rapid.T, v *variable, whole bool) {
 	for _, c := range v.list {
 		sum += c.count.Total()
 		read = read && c.known == c.want && (c.want == 0 || c.count.Known())
-		if h := c.series.Histogram; h != nil && v.Exact && c.series.Valid {
-			checkedBuckets(t, h, true)
+		if h := c.series.Histogram; h != nil && c.series.Valid {
+			if v.Exact {
+				checkedBuckets(t, h, true)
+			} else if h.Sum > 0 && h.Count == 0 {
+				t.Fatalf("%v has %v s of nothing", key, h.Sum)
+			}
 		}
 	}
 	read = read && !slices.ContainsFunc(m.r.reading, func(h *handle) bool { return h.v == v && h.offset < 0 })

@@ -248,7 +248,7 @@ func TestNamesOfObjects(t *testing.T) {
 		strings.Repeat("\xe9", 64<<10):  strings.Repeat("é", 64),
 		strings.Repeat("x", 127) + "é":  strings.Repeat("x", 127),
 		"x":                             "x",
-		"\u2028 line separator":         "\u2028 line separator",
+		"\u2028 line separator":         "\uFFFD line separator",
 	} {
 		a := newAgent(on("v", mpit.ClassLevel, tInt))
 		a.object(name, 1)

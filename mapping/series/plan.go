@@ -506,15 +506,8 @@ func (p *plan) findStart() {
 			continue
 		}
 		v.start = &p.start
-		first := h.Before().First
-		for k := range max(1, len(first)) {
-			x := 0.0
-			if first != nil {
-				x = math.Float64frombits(first[k])
-			}
-			if mapping.Finite(x) && (!p.start.known || x < p.start.value) {
-				p.start.value, p.start.known = x, true
-			}
+		for _, first := range h.Before().First {
+			p.start.saw(math.Float64frombits(first))
 		}
 	}
 }

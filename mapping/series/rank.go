@@ -150,7 +150,7 @@ func (r *Rank) publish(s *mpit.Sample, in *intake) {
 				continue
 			}
 			for _, c := range v.list {
-				c.observe()
+				c.observe(s.Status == mpit.SampleFinal)
 			}
 		}
 	}

@@ -17,9 +17,7 @@ type timer struct {
 
 // estimate is what a timer keeps whose observations are estimated.
 type estimate struct {
-	seconds float64       // accumulated time that stands in observations
-	placed  float64       // events of the companion that do
-	events  mapping.Count // of the companion, in its own unit
+	events mapping.Count // of the companion, in its own unit
 
 	// Of the companion's handles, in the running Update, and of its freed objects.
 	sum        float64
@@ -47,12 +45,12 @@ func (t *timer) fromZero() {
 	t.estimate.events.Skip(0)
 }
 
-// settle brings a timer up to date whose time has been counted. fresh says that all of it has been read.
+// settle brings a timer up to date whose time has been counted; an estimated histogram moves in observe. fresh says that
+// all of it has been read.
 func (t *timer) settle(c *cell, in *intake, fresh bool) {
-	t.hist.Sum = c.count.Total() * c.v.Scale
 	e := t.estimate
 	if e == nil {
-		if fresh {
+		if t.hist.Sum = c.count.Total() * c.v.Scale; fresh {
 			t.tally(c, in)
 		}
 		return
@@ -76,21 +74,21 @@ func (t *timer) lose(buckets int) {
 }
 
 // observe ends an interval: what has been gained in it becomes observations. Of a timer with a companion these are
-// the new events, each as long as all of them in the mean; else it is one.
-func (c *cell) observe() {
-	t, e := c.timer, c.timer.estimate
-	gained := t.hist.Sum - e.seconds
-	n := uint64(1)
-	if c.v.of.With != nil {
-		d := math.Floor(e.events.Total()*c.v.of.With.Scale - e.placed)
-		if d < 1 || d > maxEvents-float64(min(t.hist.Count, maxEvents)) {
-			return // the time of calls that haven't ended waits for them
+// the new events, each as long as all of them in the mean; else it is one. Time without an event waits for one, which
+// the last sample's can't.
+func (c *cell) observe(last bool) {
+	t, sum := c.timer, c.count.Total()*c.v.Scale
+	gained := sum - t.hist.Sum
+	if with := c.v.of.With; with != nil {
+		n := math.Floor(c.timer.estimate.events.Total()*with.Scale - float64(t.hist.Count))
+		if n >= 1 && n <= maxEvents-float64(min(t.hist.Count, maxEvents)) {
+			t.hist.Sum = sum
+			t.hist.Add(gained/n, uint64(n))
+		} else if last {
+			t.hist.Sum = sum
 		}
-		n = uint64(d)
-		e.placed += d
-	} else if gained <= 0 {
-		return
+	} else if gained > 0 {
+		t.hist.Sum = sum
+		t.hist.Add(gained, 1)
 	}
-	e.seconds = t.hist.Sum
-	t.hist.Add(gained/float64(n), n)
 }

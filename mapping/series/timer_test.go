@@ -7,9 +7,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -110,20 +112,23 @@ func TestTimerWithItsCounter(t *testing.T) {
 	assert.Equal(t, map[float64]uint64{4e-6: 10}, buckets(r, 0))
 	at(5*time.Second, 2.00003, 11)
 	assert.Equal(t, map[float64]uint64{4e-6: 10}, buckets(r, 0), "the interval hasn't ended")
-	assert.Equal(t, 2.00003, r.Series()[0].Histogram.Sum, "but the sum is exact")
+	assert.Equal(t, 0.00003, r.Series()[0].Histogram.Sum, "neither has the sum moved")
 	at(5*time.Second, 4.00003, 12)
 	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2}, buckets(r, 0))
 	at(10*time.Second, 5.00003, 12)
 	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2}, buckets(r, 0), "no event has ended: its time waits")
+	assert.Equal(t, 4.00003, r.Series()[0].Histogram.Sum)
 	at(10*time.Second, 104.00003, 13)
 	assert.Equal(t, map[float64]uint64{4e-6: 10, 4.194304: 2, -1: 1}, buckets(r, 0))
 	assert.Equal(t, m{"v_time_seconds count": 13, "v_time_seconds sum": 104.00003, "v_total": 13}, show(r))
 	assert.Contains(t, r.Series()[0].Metric.Help, "COUNTER v")
 
+	a.handles[0].values[0] = word(105.00003)
 	last := a.after(time.Second).sample()
 	last.Status = mpit.SampleFinal
 	r.Update(last)
-	assert.Equal(t, m{"v_time_seconds count": 13, "v_time_seconds sum": 104.00003, "v_total": 13}, show(r))
+	assert.Equal(t, m{"v_time_seconds count": 13, "v_time_seconds sum": 105.00003, "v_total": 13}, show(r),
+		"nothing is left to wait for")
 }
 
 // An object that is given its own name again begins at zero with all that its histograms have.
@@ -205,10 +210,14 @@ func TestTimerFoundAfterItsFirstUse(t *testing.T) {
 		{"it goes on", start, timer, start + 0.25, start + 1, 1},
 		{"it has not run", start, timer, start, start + 1, 1},
 		{"all begin at zero", 0, timer, 0.25, 0.5, 0.5},
-		{"the other had run for longer", start + 0.5, timer, start + 0.25, start + 1, 0.75},
+		{"both have run", start + 0.5, timer, start + 0.25, start + 1, 1},
+		{"it begins at zero, the other doesn't", start, timer, 5, 8, 8},
+		{"it begins at zero, and the other has run for longer", 20, timer, 5, 8, 8},
+		{"it doesn't begin at zero, the other does", 20, timer, start + 0.25, start + 1, 1},
 		{"it can't have run for so long", start, timer, start + 3600, start + 3601, 1},
-		{"the other is no number", math.NaN(), timer, start + 0.25, start + 1, 0.75},
-		{"the other can't be", math.Inf(-1), timer, start + 0.25, start + 1, 0.75},
+		{"it begins above zero", start, timer, 3600, 3601, 1},
+		{"the other is no number", math.NaN(), timer, start + 0.25, start + 1, 1},
+		{"the other can't be", math.Inf(-1), timer, start + 0.25, start + 1, 1},
 		{"it has run for somebody else", start, requested, start + 0.25, start + 1, 0.75},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -240,6 +249,72 @@ func TestTimerFoundAfterItsFirstUse(t *testing.T) {
 		r := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"timer"}}, Offset: &yes})
 		r.Update(a.sample())
 		assert.Equal(t, 0.75, show(r)["v_time_seconds{comm=c} sum"])
+	})
+}
+
+// What is no number of seconds has no such beginning: a TIMER of a library like MPICH that counts ticks begins at 0, and
+// becomes a counter of an unknown unit.
+func TestIntegerTimerOfALibraryLikeMPICH(t *testing.T) {
+	for _, library := range []string{mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH} {
+		a := newAgent(mpit.Variable{Name: "ticks", Class: mpit.ClassTimer, Datatype: tULong})
+		a.handles[0].First, a.handles[0].values[0] = []uint64{5000}, 8000
+		r := NewRank(newMapper(t, rules.Defaults()...), variables.Process{Library: mapping.Library{Name: library, Version: "4.0.2"}})
+		r.Update(a.sample())
+		assert.Equal(t, m{"ticks_time_total": 8000}, show(r), library)
+		assert.Contains(t, r.Series()[0].Metric.Help, "unit of this time is not known")
+	}
+}
+
+// A histogram's sum, count and buckets move together, with the interval and at the end, however a timer gains time and its
+// COUNTER events; and at the end it has all of both.
+func TestHistogramsMoveAsOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := newAgent(mpit.Variable{Name: "plain", Class: mpit.ClassTimer, Datatype: tDouble},
+			mpit.Variable{Name: "timed", Class: mpit.ClassTimer, Datatype: tDouble},
+			mpit.Variable{Name: "timed", Class: mpit.ClassCounter, Datatype: tULong})
+		plain, timed, events := a.handles[0], a.handles[1], a.handles[2]
+		r := newRank(t)
+		gain := func(h *agentHandle, label string) {
+			h.values[0] = word(math.Float64frombits(h.values[0]) +
+				float64(rapid.IntRange(0, 4096).Draw(t, label))/1024)
+		}
+		before, closed := map[string]float64{}, time.Duration(-1)
+		take := func(s *mpit.Sample) {
+			r.Update(s)
+			ends := closed < 0 || s.Monotonic-closed >= 10*time.Second || s.Status == mpit.SampleFinal
+			if ends {
+				closed = s.Monotonic
+			}
+			now := show(r)
+			for _, name := range []string{"plain_time_seconds", "timed_time_seconds"} {
+				sum, count := now[name+" sum"], now[name+" count"]
+				gained, more := sum-before[name+" sum"], count-before[name+" count"]
+				if (gained != 0 || more != 0) && !ends {
+					t.Fatalf("%s moves by %v s and %v within an interval", name, gained, more)
+				}
+				if gained > 0 && more == 0 && s.Status != mpit.SampleFinal {
+					t.Fatalf("the sum of %s gains %v s of nothing", name, gained)
+				}
+			}
+			before = now
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "samples") {
+			gain(plain, "time")
+			gain(timed, "time of events")
+			events.values[0] += uint64(rapid.IntRange(0, 3).Draw(t, "events"))
+			take(a.after(time.Duration(rapid.IntRange(0, 12).Draw(t, "seconds")) * time.Second).sample())
+		}
+		last := a.after(time.Millisecond).sample()
+		last.Status = mpit.SampleFinal
+		take(last)
+		want := m{"plain_time_seconds sum": math.Float64frombits(plain.values[0]),
+			"timed_time_seconds sum":   math.Float64frombits(timed.values[0]),
+			"timed_time_seconds count": float64(events.values[0])}
+		for name, x := range want {
+			if before[name] != x {
+				t.Fatalf("in the end %s is %v, not %v", name, before[name], x)
+			}
+		}
 	})
 }
 

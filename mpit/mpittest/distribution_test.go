@@ -74,7 +74,7 @@ func TestRankWithADistribution(t *testing.T) {
 	require.NoError(t, r.Add("calls", mpit.ClassTimer, 1, Distribution(time.Second, 3*time.Second)...))
 	l, err := mpit.Listen(filepath.Join(t.TempDir(), "s"))
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	served := make(chan error, 1)
 	sampled := make(chan mpit.Sample, 1)

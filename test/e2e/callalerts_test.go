@@ -15,6 +15,7 @@ import (
 // however Prometheus stores histograms. TestAlerts has jobs without a profile: they bring none of these.
 func TestAlertsOfCalls(t *testing.T) {
 	t.Parallel()
+	suite.Crowd(t)
 	exporter := suite.Exporter(t)
 	servers := map[string]*harness.Prometheus{}
 	for _, server := range harness.PrometheusServers(t) {
@@ -28,9 +29,10 @@ func TestAlertsOfCalls(t *testing.T) {
 		Exec: []string{"--calls"},
 		Args: []string{"--seconds=0", "--cells=32", "--pause=20", "--slow=1", "--factor=10"},
 	})
+	mpich := harness.MPICH(t)
 	chatty := suite.Run(t, harness.Job{
-		MPI: harness.MPICH(t), Program: "chatter.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket,
-		ID: "chatty", Exec: []string{"--calls"},
+		MPI: mpich, Program: "chatter.c", Args: []string{harness.HoldDir}, Socket: exporter.Socket,
+		ID: "chatty", Exec: []string{"--calls"}, Before: mpich.Modest(),
 	})
 	fires := func(name, job, text string) {
 		t.Helper()
@@ -74,6 +76,7 @@ func TestAlertsOfCalls(t *testing.T) {
 // hangs; nothing is said of a job that computes, nor of one that is suspended as a whole.
 func TestAlertsOfHungJobs(t *testing.T) {
 	t.Parallel()
+	suite.Crowd(t)
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
@@ -82,7 +85,8 @@ func TestAlertsOfHungJobs(t *testing.T) {
 			})
 			start := func(id, how string) *harness.Run {
 				return suite.Run(t, harness.Job{MPI: mpi, Ranks: 3, Program: "stuck.c",
-					Args: []string{how, harness.HoldDir}, Socket: exporter.Socket, ID: id, Exec: []string{"--calls"}})
+					Args: []string{how, harness.HoldDir}, Socket: exporter.Socket, ID: id, Exec: []string{"--calls"},
+					Before: mpi.Modest()})
 			}
 			// stop sends SIGSTOP to ranks; they go on when the test ends, so that they can be ended.
 			stop := func(run *harness.Run, ranks ...int) {

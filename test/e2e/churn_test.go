@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,17 +34,24 @@ func TestChurn(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d threads", mpi.Name, threads), func(t *testing.T) {
 				exporter := suite.Exporter(t)
 				run := suite.Run(t, harness.Job{
-					MPI: mpi, Program: "churn.c", Args: []string{fmt.Sprint(seconds), strconv.Itoa(threads)},
+					MPI: mpi, Program: "churn.c", Args: []string{fmt.Sprint(seconds), strconv.Itoa(threads),
+						harness.HoldDir},
 					Socket: exporter.Socket, Exec: monitoring(mpi),
 				})
 				exporter.Await(t, "the ranks", up(run))
-				stop := scrapeUntilStopped(t, exporter, run, 2)
+				scraped, stop := scrapeUntilStopped(t, exporter, run, 2)
+				harness.Await(t, "scrapes", func(context.Context) error {
+					if n := scraped(); n <= 10 && !run.Ended() {
+						return fmt.Errorf("%d", n)
+					}
+					return nil
+				})
+				run.Release(t, "stop")
 				result := run.WaitLong(t, time.Duration(seconds*float64(time.Second)))
-				scrapes := stop()
+				stop()
 				require.Zero(t, result.Status, "%+v", result)
 				assert.Equal(t, "churn: wrong results 0\n", result.Stdout)
 				assert.Empty(t, result.Stderr)
-				assert.Greater(t, scrapes, 10)
 
 				last := exporter.Await(t, "the end", all(ended(run, "finalize"), healthy))
 				fresh, err := last.One("mpit_exporter_samples_total", harness.Labels{"result": "fresh"})
@@ -55,21 +63,21 @@ func TestChurn(t *testing.T) {
 						assert.Zero(t, dropped.Value, dropped)
 					}
 				}
-				t.Logf("%d scrapes, %v fresh samples", scrapes, fresh.Value)
+				t.Logf("%d scrapes, %v fresh samples", scraped(), fresh.Value)
 			})
 		}
 	}
 }
 
-// scrapeUntilStopped lets several scrapers read without a pause, until the function returned is called, which returns
-// their number of scrapes. A failed scrape or a counter of the job that has fallen between two scrapes of one reader
-// fails the test.
-func scrapeUntilStopped(t *testing.T, exporter *harness.Exporter, run *harness.Run, scrapers int) (stop func() int) {
+// scrapeUntilStopped lets several scrapers read without a pause, until stop is called; scraped is how often they have
+// read. A failed scrape or a counter of the job that has fallen between two scrapes of one reader fails the test.
+func scrapeUntilStopped(t *testing.T, exporter *harness.Exporter, run *harness.Run, scrapers int) (
+	scraped func() int64, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
-	counts := make([]int, scrapers)
-	for i := range scrapers {
+	var count atomic.Int64
+	for range scrapers {
 		group.Go(func() {
 			before := map[string]float64{}
 			for ctx.Err() == nil {
@@ -81,17 +89,12 @@ func scrapeUntilStopped(t *testing.T, exporter *harness.Exporter, run *harness.R
 					return
 				}
 				before = counters(scrape, run)
-				counts[i]++
+				count.Add(1)
 			}
 		})
 	}
-	return func() int {
+	return count.Load, func() {
 		cancel()
 		group.Wait()
-		sum := 0
-		for _, n := range counts {
-			sum += n
-		}
-		return sum
 	}
 }

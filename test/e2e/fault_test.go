@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -39,17 +40,17 @@ func TestFaultRankStopped(t *testing.T) {
 			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 			t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 			awaitStopped(t, pid)
-			scrapes := 0
-			for until := time.Now().Add(3 * time.Second); time.Now().Before(until); scrapes++ {
-				page := scrapeWithin(t, exporter, "1")
-				require.NoError(t, all(
-					expect("mpit_rank_up", run.Labels(0), 1),
-					expect("mpit_rank_up", run.Labels(1), 0),
-					absent("mpit_rank_end_info", nil),
-					noneFell(before, run),
-				)(page))
+			for range 10 {
+				harness.Await(t, "a page with the other rank", func(context.Context) error {
+					page := scrapeWithin(t, exporter, "1")
+					require.NoError(t, all(
+						expect("mpit_rank_up", run.Labels(1), 0),
+						absent("mpit_rank_end_info", nil),
+						noneFell(before, run),
+					)(page))
+					return expect("mpit_rank_up", run.Labels(0), 1)(page)
+				})
 			}
-			t.Logf("%d scrapes while a rank was stopped", scrapes)
 			require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
 			exporter.Await(t, "the rank to go on", all(up(run), noneFell(before, run), healthy))
 
@@ -67,16 +68,19 @@ func TestFaultRankStopped(t *testing.T) {
 // so a little later.
 func awaitStopped(t *testing.T, pid int) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	harness.Await(t, "the process to stop", func(context.Context) error {
 		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 		for _, task := range tasks {
 			status, _ := os.ReadFile(task)
 			if !strings.Contains(string(status), "State:\tT") {
-				return false
+				return fmt.Errorf("%s: %s", task, status)
 			}
 		}
-		return err == nil && len(tasks) > 0
-	}, 5*time.Second, time.Millisecond)
+		if err == nil && len(tasks) == 0 {
+			err = errors.New("it has no thread")
+		}
+		return err
+	})
 }
 
 // scrapeWithin scrapes as a Prometheus with this timeout does, in seconds.

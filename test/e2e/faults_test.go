@@ -60,6 +60,7 @@ var faults = []fault{
 // are those of the program's own clock. TestAlertsOfHungJobs has programs that hang.
 func TestPlantedFaults(t *testing.T) {
 	t.Parallel()
+	suite.Crowd(t)
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			n := nodes{near: suite.Exporter(t), far: suite.Exporter(t)}
@@ -97,7 +98,7 @@ type nodes struct {
 func (f fault) start(t *testing.T, mpi *harness.MPI, n nodes) *harness.Run {
 	t.Helper()
 	job := harness.Job{MPI: mpi, Ranks: f.ranks, Program: "faults.c", Args: []string{f.name, harness.HoldDir},
-		Socket: n.near.Socket, ID: f.name, Exec: []string{"--calls"},
+		Socket: n.near.Socket, ID: f.name, Exec: []string{"--calls"}, Before: mpi.Modest(),
 		// Room for a burst of messages: with MPICH's 64 a rank has to wait for the other one to have a core.
 		Env: []string{"UCX_MM_FIFO_SIZE=4096"}}
 	if f.slow != "" {
@@ -205,6 +206,9 @@ func (f fault) compareFigures(t *testing.T, n nodes, run *harness.Run) {
 // readReport looks at the verdict of a report of the whole run, over both nodes.
 func (f fault) readReport(t *testing.T, n nodes) {
 	t.Helper()
+	// Until then its ranks may have been late last, on both nodes' pages.
+	n.prometheus.Await(t, fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q}[10m]))`, f.name),
+		single(float64(f.ranks)))
 	answer := suite.Start(t, []string{suite.Binary(), "report", "--output=json", "--prometheus=" + n.prometheus.URL(),
 		"--jobid=" + f.name}, nil).Wait(t)
 	require.Zero(t, answer.Status, answer.Stderr)

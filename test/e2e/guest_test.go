@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -143,8 +142,12 @@ func TestFilterAndAnExporterThatGoes(t *testing.T) {
 			require.NotEmpty(t, agentsThreads(t, run.PID()))
 			exporter.Kill(t)
 			exporter.Restart(t)
-			require.Eventually(t, func() bool { return run.Ended() || len(agentsThreads(t, run.PID())) == 0 },
-				time.Minute, time.Millisecond)
+			harness.Await(t, "the end of the agent's threads", func(context.Context) error {
+				if threads := agentsThreads(t, run.PID()); len(threads) > 0 && !run.Ended() {
+					return fmt.Errorf("there are %v", threads)
+				}
+				return nil
+			})
 			run.Release(t, "done")
 			observed := run.Wait(t)
 

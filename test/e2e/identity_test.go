@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,7 +41,8 @@ func TestTwoLaunchesOfOneJob(t *testing.T) {
 	}
 }
 
-// Without MPIT_JOB_ID and without a scheduler the launcher names the job: two are two.
+// Without MPIT_JOB_ID and without a scheduler the launcher names the job: two are two. Where it has no name but its process,
+// the start of that is in the job's: the number is another launcher's one day.
 func TestLaunchesWithoutJobID(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -56,6 +59,9 @@ func TestLaunchesWithoutJobID(t *testing.T) {
 					return fmt.Errorf("the ranks are %v", s.Select("mpit_rank_up", nil))
 				}
 				for _, id := range jobs {
+					if mpi.Name == "mpich" {
+						assert.Regexp(t, launcherStarted(t, id), id)
+					}
 					if ranks := s.Values("mpit_rank_up", harness.Labels{"jobid": id}, "rank"); len(ranks) != 2 {
 						return fmt.Errorf("job %s has the ranks %q", id, ranks)
 					}
@@ -66,6 +72,18 @@ func TestLaunchesWithoutJobID(t *testing.T) {
 			two.Finish(t, "made", "freed")
 		})
 	}
+}
+
+// launcherStarted is what the name of a job ends in whose launcher still runs.
+func launcherStarted(t *testing.T, id string) (end string) {
+	t.Helper()
+	parts := strings.Split(id, "-")
+	require.Greater(t, len(parts), 2, id)
+	text, err := os.ReadFile("/proc/" + parts[len(parts)-2] + "/stat")
+	require.NoError(t, err, id)
+	name, rest, found := strings.Cut(string(text), ") ")
+	require.True(t, found, name)
+	return "-" + strings.Fields(rest)[19] + "$"
 }
 
 // A spawned world has ranks of the same numbers in the same job, which are no peers of the first one's. (Debian's MPICH

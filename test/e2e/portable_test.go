@@ -66,8 +66,8 @@ func assertNeedsAnOldGlibc(t *testing.T, path string) {
 	for _, symbol := range symbols {
 		if symbol.Section == elf.SHN_UNDEF && symbol.Version == "" {
 			assert.Equal(t, elf.STB_WEAK, elf.ST_BIND(symbol.Info), "%s is not the C library's", symbol.Name)
-			// What every shared object asks for, and does without; and musl's.
-			assert.Regexp(t, `^(_ITM_(de)?registerTMCloneTable|__gmon_start__|pthread_atfork)$`, symbol.Name)
+			// What every shared object asks for, and does without; musl's; the thread sanitizer's.
+			assert.Regexp(t, `^(_ITM_(de)?registerTMCloneTable|__gmon_start__|pthread_atfork|__tsan_ignore_thread_(begin|end))$`, symbol.Name)
 		}
 	}
 }
@@ -156,6 +156,32 @@ func TestBullseye(t *testing.T) {
 		there.assertNeedAnOldGlibc(t)
 		there.assertRunsAsBare(t, 7, nil, suite.PlainProgram(t, "plain_threads.c", "here", "-pthread"))
 	})
+	// Its libfabric aborts a process that forks, unless Open MPI has unloaded it in MPI_Init, as it does.
+	for _, program := range []string{"forks.c", "forks.py"} {
+		t.Run("openmpi/"+program, func(t *testing.T) {
+			job := harness.Job{MPI: harness.OpenMPI(t).In(root), Program: program, Args: []string{"-"}, Bare: true}
+			bare := suite.Run(t, job).Wait(t)
+			require.Zero(t, bare.Status, "%+v", bare)
+			exporter := suite.Exporter(t)
+			job.Socket = exporter.Socket
+			preload := []string{"env", "LD_PRELOAD=" + suite.Agent()}
+			alone := job
+			alone.Alone, alone.Before = true, inside
+			for _, how := range []struct {
+				name string
+				wrap []string // nil: by exec
+				job  harness.Job
+			}{
+				{"exec", nil, job}, {"LD_PRELOAD", preload, job},
+				{"exec alone", nil, alone}, {"LD_PRELOAD alone", preload, alone},
+			} {
+				how.job.Bare, how.job.Wrap = how.wrap != nil, how.wrap
+				run := suite.Run(t, how.job)
+				assert.Equal(t, bare, run.Wait(t), how.name)
+				exporter.Await(t, "the end with "+how.name, ended(run, "finalize"))
+			}
+		})
+	}
 	for _, mpi := range harness.Both(t) {
 		for _, p := range profilePrograms {
 			if mpi.Name == "mpich" && p.name == "collectives" {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -142,6 +143,27 @@ func TestReportOfAJob(t *testing.T) {
 				assert.Contains(t, compared.Stdout, "MPI_Allreduce residual")
 			})
 		}
+	}
+}
+
+// A report that can't be written is said before the program begins and when it ends, each once.
+func TestReportThatIsNotWritten(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			link := filepath.Join(suite.Dir(t), "report.html")
+			require.NoError(t, os.Symlink("elsewhere", link))
+			o := newOwn(t)
+			run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 2, Program: "ends.c", Args: []string{"finalize", harness.HoldDir},
+				Exec: []string{"--report=" + link, "--own.dir=" + o.dir, "--own.wait=1m"}})
+			run.AtHold(t, "up")
+			result := run.Finish(t, "up")
+			require.Zero(t, result.Status, result.Stderr)
+			complaint := "mpit-exporter: no report: " + link + " is a link; name another file with --report"
+			assert.Equal(t, 1, strings.Count(result.Stderr, complaint+"; the program runs on\n"), result.Stderr)
+			assert.Equal(t, 1, strings.Count(result.Stderr, complaint+"\n"), result.Stderr)
+			o.nothingLeft(t, run)
+		})
 	}
 }
 

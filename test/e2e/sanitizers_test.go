@@ -40,25 +40,34 @@ func TestStormUnderSanitizers(t *testing.T) {
 				observed := suite.Run(t, job).Wait(t)
 				assert.Equal(t, bare, observed)
 				sampler.stop(t, 2)
+
+				if calls && mpi.Name == "mpich" { // Debian's Open MPI fails at that without the agent, too
+					job = harness.Job{MPI: mpi, Alone: true, Program: "tooluser.c", Args: []string{"at_once", harness.HoldDir},
+						Flags: sanitizer.Flags, Env: agent}
+					result, _ := visit(t, suite.Exporter(t), job, "finalize", "up")
+					assert.Zero(t, result.Status)
+				}
 			})
 		}
 	}
 }
 
 // Programs of other people's sanitizers: exec lets them run, and they are observed, by the libraries that everybody
-// uses. Of MPICH, UCX's hooks crash ThreadSanitizer without the agent as well.
+// uses. The sanitizers have nothing to report that they don't report without the agent: a report changes the status.
+// Of MPICH, UCX's hooks crash ThreadSanitizer without the agent as well.
 func TestSanitizedPrograms(t *testing.T) {
 	t.Parallel()
 	for _, sanitizer := range []struct {
 		flags []string
-		env   string
+		env   []string
 		only  string // this MPI
 	}{
-		{[]string{"-fsanitize=address"}, "ASAN_OPTIONS=detect_leaks=0", ""},
-		{[]string{"-fsanitize=address", "-static-libasan"}, "ASAN_OPTIONS=detect_leaks=0", ""},
-		{[]string{"-fsanitize=thread"}, "TSAN_OPTIONS=report_bugs=0", "openmpi"},
-		{[]string{"-fsanitize=undefined"}, "UBSAN_OPTIONS=halt_on_error=1", ""},
-		{[]string{"-fsanitize=leak"}, "LSAN_OPTIONS=detect_leaks=0", ""},
+		{[]string{"-fsanitize=address"}, []string{"ASAN_OPTIONS=detect_leaks=0"}, ""},
+		{[]string{"-fsanitize=address", "-static-libasan"}, []string{"ASAN_OPTIONS=detect_leaks=0"}, ""},
+		{[]string{"-fsanitize=thread"}, nil, "openmpi"},
+		{[]string{"-fsanitize=thread"}, []string{"UCX_MEM_EVENTS=n"}, "mpich"},
+		{[]string{"-fsanitize=undefined"}, []string{"UBSAN_OPTIONS=halt_on_error=1"}, ""},
+		{[]string{"-fsanitize=leak"}, []string{"LSAN_OPTIONS=detect_leaks=0"}, ""},
 	} {
 		for _, mpi := range harness.Both(t) {
 			if sanitizer.only != "" && sanitizer.only != mpi.Name {
@@ -67,10 +76,13 @@ func TestSanitizedPrograms(t *testing.T) {
 			t.Run(strings.Join(sanitizer.flags, "")+"/"+mpi.Name, func(t *testing.T) {
 				exporter := suite.Exporter(t)
 				job := harness.Job{MPI: mpi, Program: "tour.c", Args: []string{harness.HoldDir},
-					Flags: sanitizer.flags, Env: []string{sanitizer.env}, Exec: []string{"--calls=peers"}}
+					Flags: sanitizer.flags, Env: sanitizer.env, Exec: []string{"--calls=peers"}}
 				result, end := visit(t, exporter, job, "finalize", "made", "freed")
 				assert.Zero(t, result.Status)
-				exporter.Await(t, "the end", all(end, healthy))
+				job.Program = "piped.c"
+				result, ofPiped := visit(t, exporter, job, "finalize", "up")
+				assert.Zero(t, result.Status)
+				exporter.Await(t, "the ends", all(end, ofPiped, healthy))
 			})
 		}
 	}

@@ -240,7 +240,7 @@ func serve(t *testing.T, cfg mpittest.Config) *exporter.Exporter {
 		}
 		last = n
 		return same >= 5
-	}, 30*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 	return e
 }
 

@@ -10,7 +10,7 @@ import (
 // wait.
 func Await(tb testing.TB, what string, try func(ctx context.Context) error) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience())
+	ctx, cancel := Patient(tb)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -103,7 +103,7 @@ func (e *Exporter) URL(path string) string { return "http://" + e.Address + path
 // Scrape reads /metrics once.
 func (e *Exporter) Scrape(tb testing.TB) *Scrape {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience())
+	ctx, cancel := Patient(tb)
 	defer cancel()
 	scrape, err := e.ScrapeContext(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (e *Exporter) ScrapeContext(ctx context.Context) (*Scrape, error) {
 // Get reads a path with an Accept header and returns the body and its content type.
 func (e *Exporter) Get(tb testing.TB, path, accept string) (body []byte, contentType string) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience())
+	ctx, cancel := Patient(tb)
 	defer cancel()
 	body, contentType, err := get(ctx, e.URL(path), accept)
 	if err != nil {

@@ -24,7 +24,9 @@ type Job struct {
 	MPI     *MPI
 	Ranks   int      // 0: 2
 	Alone   bool     // without a launcher: one rank, whose status is the command's
-	Program string   // a file of test/programs, or with its folder one of examples
+	Program string   // a file of test/programs, or with its folder one of examples or of the zoo
+	Command []string // an installed program with its arguments, in place of Program and Args
+	Dir     string   // where it runs; empty: in the suite's directory
 	Link    []string // libraries that the program is linked with, beside MPI's, as Suite.Library makes them
 	Flags   []string // of the compiler, beside the usual ones; of programs in C
 	Args    []string // HoldDir is replaced
@@ -70,11 +72,14 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 	}
 	command = append(command, job.Wrap...)
 	switch {
+	case job.Command != nil:
+		command = append(command, job.Command...)
+		job.Args = nil
 	case filepath.Ext(job.Program) == ".py":
 		if _, err := os.Stat(python); err != nil {
 			missing(tb, "%s is not installed", python)
 		}
-		command = append(command, python, filepath.Join(s.root, "test", "programs", job.Program))
+		command = append(command, python, s.source(job.Program))
 	case job.Flags != nil:
 		path := filepath.Join(s.root, "test", "programs", job.Program)
 		compiler := append(append(job.MPI.compiler(path), job.Flags...), path)
@@ -92,6 +97,9 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 	env = append(env, "MPIT_SOCKET="+job.Socket)
 	if !job.NoID {
 		env = append(env, "MPIT_JOB_ID="+run.ID)
+	}
+	if job.Dir != "" {
+		command = append([]string{"env", "--chdir=" + job.Dir}, command...)
 	}
 	run.Process = s.Start(tb, command, append(env, job.Env...))
 	return run

@@ -54,13 +54,22 @@ func OpenMPI(tb testing.TB) *MPI {
 	return mpi
 }
 
-// MPICH is Debian's MPICH. Its ranks spin while they wait: keep them few.
+// MPICH is Debian's MPICH. Its ranks spin while they wait: keep them few, or Modest.
 func MPICH(tb testing.TB) *MPI {
 	tb.Helper()
 	return find(tb, &MPI{Name: "mpich", suffix: "mpich", env: []string{
 		"UCX_TLS=self,sm,tcp",
 		"UCX_WARN_UNUSED_ENV_VARS=n",
 	}})
+}
+
+// Modest is a command in front of the ranks of a crowd: those that spin without yielding leave the cores to what
+// observes them and to other tests.
+func (m *MPI) Modest() []string {
+	if m.Name != "mpich" {
+		return nil
+	}
+	return []string{"nice", "-n", "10"}
 }
 
 // Both returns Open MPI and MPICH.
@@ -176,8 +185,10 @@ func (m *MPI) compiler(source string) []string {
 	case ".cpp":
 		return []string{"mpicxx." + m.suffix, "-O1", "-g", "-Wall", "-Wno-cast-function-type", "-pthread"}
 	default:
-		command := []string{"mpifort." + m.suffix, "-O1", "-g", "-Wall",
-			filepath.Join(filepath.Dir(source), "hold.f90")}
+		command := []string{"mpifort." + m.suffix, "-O1", "-g", "-Wall"}
+		if filepath.Base(filepath.Dir(filepath.Dir(source))) != "zoo" {
+			command = append(command, filepath.Join(filepath.Dir(source), "hold.f90"))
+		}
 		if strings.HasPrefix(filepath.Base(source), "profile_") {
 			command = append(command, filepath.Join(filepath.Dir(source), "books.f90"))
 		}
@@ -193,10 +204,13 @@ type compilation struct {
 	err  error
 }
 
-// source is the file of a program: one of test/programs, or with its folder one of examples.
+// source is the file of a program: one of test/programs, or with its folder one of examples or of the zoo.
 func (s *Suite) source(program string) string {
-	if strings.HasPrefix(program, "examples/") {
+	switch folder, file := filepath.Split(program); {
+	case strings.HasPrefix(program, "examples/"):
 		return filepath.Join(s.root, program)
+	case folder == "zoo/":
+		return filepath.Join(s.root, "test", "zoo", "programs", file)
 	}
 	return filepath.Join(s.root, "test", "programs", program)
 }

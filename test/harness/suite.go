@@ -4,7 +4,7 @@
 //
 // The programs of test/programs are compiled when they are first asked for. What a test needs and can't be found
 // fails the test; with MPIT_TEST_ALLOW_MISSING=1 in the environment it skips it. MPIT_TEST_KEEP=1 leaves the
-// temporary directory behind, and MPIT_TEST_PATIENCE=5s makes failing tests fail sooner than after a minute. With
+// temporary directory behind, and MPIT_TEST_PATIENCE=5s makes failing tests fail sooner than after minutes. With
 // MPIT_TEST_BUILT=1 what is in bin is tested as it is.
 package harness
 
@@ -29,8 +29,13 @@ var patience = sync.OnceValue(func() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("MPIT_TEST_PATIENCE")); err == nil {
 		return d
 	}
-	return 2 * time.Minute
+	return 5 * time.Minute
 })
+
+// Patient returns a context for one wait of a test, which only a hang makes longer.
+func Patient(tb testing.TB) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(tb.Context(), patience())
+}
 
 // Suite owns what the tests of one process share: the binaries and the compiled programs. It is safe for concurrent
 // use.
@@ -38,6 +43,8 @@ type Suite struct {
 	root string // of the repository
 	dir  string // ours alone; short, for socket paths end at 107 bytes
 	next atomic.Int64
+
+	crowd sync.Mutex // held by a test with a crowd
 
 	mutex    sync.Mutex
 	programs map[string]*compilation
@@ -110,6 +117,13 @@ func (s *Suite) Dir(tb testing.TB) string {
 		tb.Fatalf("making a directory: %v", err)
 	}
 	return dir
+}
+
+// Crowd has a test wait for its turn if it starts more ranks than there are cores and wants to see how they get on: one
+// such test runs at a time, beside others.
+func (s *Suite) Crowd(tb testing.TB) {
+	s.crowd.Lock()
+	tb.Cleanup(s.crowd.Unlock)
 }
 
 // Tool finds a program of the system by its name; the test fails, or is skipped where that is allowed, if there is

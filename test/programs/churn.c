@@ -1,7 +1,7 @@
 /*
- * churn SECONDS THREADS: each thread makes and frees communicators, windows and small objects (files too, where there
+ * churn SECONDS THREADS DIR: each thread makes and frees communicators, windows and small objects (files too, where there
  * is one thread) as fast as it can, checks what goes through them, and keeps up to KEEP communicators alive. Rank 0
- * looks at the clock for all.
+ * looks at the clock for all, and goes on after that time until DIR/stop.go is there.
  */
 #include "hold.h"
 #include <mpi.h>
@@ -13,6 +13,7 @@ struct worker {
     pthread_t thread;
     MPI_Comm home; /* each thread's collectives have a communicator of their own */
     double until;
+    const char *stop; /* a file, or NULL */
     int windows;
     long rounds, wrong;
 };
@@ -124,7 +125,7 @@ static void *work(void *argument)
             while (count > 0)
                 MPI_Comm_free(&alive[--count]);
         me->rounds++;
-        stop = MPI_Wtime() > me->until;
+        stop = MPI_Wtime() > me->until && (me->stop == NULL || access(me->stop, F_OK) == 0);
         MPI_Bcast(&stop, 1, MPI_INT, 0, me->home);
     }
     while (count > 0)
@@ -136,6 +137,8 @@ int main(int argc, char **argv)
 {
     const double seconds = argc > 1 ? atof(argv[1]) : 2;
     const int threads = argc > 2 ? atoi(argv[2]) : 1;
+    const char *dir = argc > 3 ? argv[3] : "-";
+    char stop[4096];
     struct worker workers[MAX_THREADS] = {0};
     long wrong = 0, all = 0;
     int provided, rank;
@@ -144,7 +147,9 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (threads > MAX_THREADS || (threads > 1 && provided < MPI_THREAD_MULTIPLE))
         MPI_Abort(MPI_COMM_WORLD, 91);
+    snprintf(stop, sizeof stop, "%s/stop.go", dir);
     for (int i = 0; i < threads; i++) {
+        workers[i].stop = strcmp(dir, "-") == 0 ? NULL : stop;
         MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].home);
         workers[i].until = MPI_Wtime() + seconds;
         workers[i].windows = threads == 1; /* not every one-sided component allows threads */

@@ -17,7 +17,7 @@
 #include <fcntl.h>
 #include <mpi.h>
 
-enum { SHORT = 10, LONG = 100 };                  /* milliseconds of computing */
+enum { STEP = 10, SHORT = 40, LONG = 400 };       /* milliseconds of computing */
 enum { TINY = 8, EAGER = 1024, LARGE = 4 << 20 }; /* bytes; a receive comes first before a LARGE message goes */
 enum { MESSAGES = 16, BURST = 1000 };             /* in a step */
 enum { STRIDE = 4 };                              /* steps between two looks for DIR/stop.go */
@@ -102,13 +102,13 @@ static void one_receives_late(void)
 
 static void all_send(void)
 {
-    compute(SHORT);
+    compute(STEP);
     ring(MESSAGES, EAGER, 1);
 }
 
 static void all_start_sends(void)
 {
-    compute(SHORT);
+    compute(STEP);
     ring(1, LARGE, 0);
 }
 
@@ -119,7 +119,7 @@ static void all_talk(void)
 
 static void one_writes_with_mpi(void)
 {
-    compute(SHORT);
+    compute(STEP);
     if (rank == 0)
         DO(IO, MPI_File_write_at(file, 0, out, EAGER, MPI_BYTE, MPI_STATUS_IGNORE));
     DO(COLLECTIVE, MPI_Barrier(halo));
@@ -127,7 +127,7 @@ static void one_writes_with_mpi(void)
 
 static void one_writes(void)
 {
-    compute(SHORT);
+    compute(STEP);
     if (rank == 0 && write(descriptor, out, EAGER) != EAGER)
         MPI_Abort(MPI_COMM_WORLD, 98);
     DO(COLLECTIVE, MPI_Barrier(halo));

@@ -10,7 +10,7 @@ subroutine hold(dir, name, rank)
       integer(c_int), value :: microseconds
     end function
   end interface
-  integer, parameter :: pause = 5000, limit = 120 * 1000000 / pause
+  integer, parameter :: pause = 5000, limit = 3600 * (1000000 / pause)
   character(len=16) :: number
   integer :: unit, tries, status
   logical :: go

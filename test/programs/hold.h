@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HOLD_LIMIT_SECONDS 120
+#define HOLD_LIMIT_SECONDS 3600
 
 /* Says that RANK has come to the point NAME of the directory DIR, then waits for the test. */
 static inline void hold(const char *dir, const char *name, int rank)

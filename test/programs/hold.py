@@ -2,7 +2,7 @@
 import os
 import time
 
-LIMIT_SECONDS = 120
+LIMIT_SECONDS = 3600
 
 
 def hold(directory, name, rank):

@@ -5,6 +5,7 @@ package clean
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -18,6 +19,25 @@ const (
 
 // Label makes a text fit for a label's value.
 func Label(s string) string { return Text(s, MaxLabel) }
+
+// Name makes a text fit for a label that names a job: alerts carry those to programs that take some characters for
+// markup, links or mentions. Schedulers' own ids stay as they are.
+func Name(s string) string {
+	last := ' '
+	return Cut(strings.Map(func(r rune) rune {
+		was := last
+		last = r
+		switch {
+		case strings.ContainsRune("<>|()*`&", r), !unicode.IsPrint(r), r == '/' && was == '/',
+			r == '@' && !isWord(was):
+			return utf8.RuneError
+		}
+		return r
+	}, Label(s)), MaxLabel)
+}
+
+// isWord says whether an @ behind such a character is no mention.
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // Path makes an executable's path fit for a label's value.
 func Path(s string) string { return Text(s, MaxPath) }

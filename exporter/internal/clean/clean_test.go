@@ -21,6 +21,26 @@ func TestLabel(t *testing.T) {
 	}
 }
 
+// What schedulers and launchers call jobs stays; markup, links, mentions and what isn't seen doesn't.
+func TestName(t *testing.T) {
+	for _, plain := range []string{
+		"4711", "100_3", "12[3].server", "ƒ2oLkTLb", "prterun-node7-1234@1", "node7-99", "my job", "grp/run:7", "größe",
+	} {
+		assert.Equal(t, plain, Name(plain))
+	}
+	for in, want := range map[string]string{
+		"<!here>":                "\uFFFD!here\uFFFD",
+		"<https://a.b|pay>":      "\uFFFDhttps:/\uFFFDa.b\uFFFDpay\uFFFD",
+		"[text](https://a.b)":    "[text]\uFFFDhttps:/\uFFFDa.b\uFFFD",
+		"*7* `8` &amp;":          "\uFFFD7\uFFFD \uFFFD8\uFFFD \uFFFDamp;",
+		"@channel 1@@all":        "\uFFFDchannel 1@\uFFFDall",
+		"exe.\u202egnp\u200b\n":  "exe.\uFFFDgnp\uFFFD\uFFFD",
+		strings.Repeat("(", 256): strings.Repeat("\uFFFD", 85),
+	} {
+		assert.Equal(t, want, Name(in))
+	}
+}
+
 func TestCut(t *testing.T) {
 	assert.Equal(t, "plain", Cut("plain", 5))
 	assert.Equal(t, "pl", Cut("plain", 2))

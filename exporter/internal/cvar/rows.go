@@ -24,7 +24,7 @@ func Rows(list []mpit.ControlVariable, patterns []string) (rows []Row, unreadabl
 	seen := map[string]bool{}
 	for i := range list {
 		v := &list[i]
-		name := clean.Label(v.Name)
+		name := clean.Name(v.Name)
 		named := func(pattern string) bool { return rules.GlobMatches(pattern, v.Name) }
 		if seen[name] || !slices.ContainsFunc(patterns, named) {
 			continue

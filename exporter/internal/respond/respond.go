@@ -3,11 +3,16 @@ package respond
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
-	"unicode/utf8"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // Writer writes answers. What can't be encoded or sent goes to the log.
@@ -27,33 +32,109 @@ func (a Writer) JSON(w http.ResponseWriter, status int, v any) { a.write(w, stat
 func (a Writer) Compact(w http.ResponseWriter, status int, v any) { a.write(w, status, v, "") }
 
 func (a Writer) write(w http.ResponseWriter, status int, v any, indent string) {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetIndent("", indent)
-	if err := encoder.Encode(v); err != nil {
-		a.Log.Error("encoding an answer failed", "err", err)
-		http.Error(w, "encoding the answer failed", http.StatusInternalServerError)
-		return
+	p := &pieces{to: w, indent: indent}
+	p.begin = func() {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	if _, err := w.Write(visible(body.Bytes())); err != nil {
-		a.Log.Debug("sending an answer failed", "err", err)
+	if of := reflect.ValueOf(v); of.Kind() == reflect.Struct {
+		p.fields(of)
+	} else {
+		p.value(v, 0)
+	}
+	p.text("\n")
+	switch {
+	case p.err != nil && p.begin != nil:
+		a.Log.Error("encoding an answer failed", "err", p.err)
+		http.Error(w, "encoding the answer failed", http.StatusInternalServerError)
+	case p.err != nil:
+		a.Log.Debug("sending an answer failed", "err", p.err)
 	}
 }
 
-// visible writes those control characters as \u00… that encoding/json leaves as they are, for who reads JSON in a
-// terminal: DEL and C1. All others it has written so, or are the encoder's own new lines.
-func visible(text []byte) []byte {
-	is := func(r rune) bool { return r >= 0x7f && r <= 0x9f }
-	if bytes.IndexFunc(text, is) < 0 {
-		return text
+// pieces writes an answer as encoding/json does, but the elements of its lists one by one: the whole text may be large.
+type pieces struct {
+	to     io.Writer
+	begin  func() // before the first byte; nil: it has been written
+	indent string
+	some   bool // there is something in the list or object that is being written
+	err    error
+}
+
+func (p *pieces) text(s string) {
+	if p.err != nil {
+		return
 	}
-	out := make([]byte, 0, len(text)+len(text)/8)
-	for at := bytes.IndexFunc(text, is); at >= 0; at = bytes.IndexFunc(text, is) {
-		r, size := utf8.DecodeRune(text[at:])
-		out = fmt.Appendf(append(out, text[:at]...), `\u%04x`, r)
-		text = text[at+size:]
+	if p.begin != nil {
+		p.begin()
+		p.begin = nil
 	}
-	return append(out, text...)
+	_, p.err = io.WriteString(p.to, s)
+}
+
+// line begins a line so deep in, if lines are wanted.
+func (p *pieces) line(depth int) {
+	if p.indent != "" {
+		p.text("\n" + strings.Repeat(p.indent, depth))
+	}
+}
+
+// next begins an element, or a field.
+func (p *pieces) next(depth int) {
+	if p.some {
+		p.text(",")
+	}
+	p.line(depth)
+	p.some = true
+}
+
+// close ends a list or an object.
+func (p *pieces) close(with string, depth int) {
+	if p.some {
+		p.line(depth)
+	}
+	p.text(with)
+	p.some = true
+}
+
+// value writes one as a whole.
+func (p *pieces) value(v any, depth int) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetIndent(strings.Repeat(p.indent, depth), p.indent)
+	if err := encoder.Encode(v); err != nil {
+		p.err = cmp.Or(p.err, err)
+		return
+	}
+	p.text(string(mapping.EscapeHidden(bytes.TrimSuffix(text.Bytes(), []byte("\n")))))
+}
+
+// fields writes a struct, none of whose fields are embedded.
+func (p *pieces) fields(of reflect.Value) {
+	p.text("{")
+	for i := range of.NumField() {
+		name, options, _ := strings.Cut(of.Type().Field(i).Tag.Get("json"), ",")
+		field := of.Field(i)
+		list := field.Kind() == reflect.Slice && !field.IsNil()
+		if options == "omitempty" && (field.IsZero() || list && field.Len() == 0) {
+			continue
+		}
+		p.next(1)
+		p.text(strconv.Quote(name) + ":")
+		if p.indent != "" {
+			p.text(" ")
+		}
+		if !list {
+			p.value(field.Interface(), 1)
+			continue
+		}
+		p.text("[")
+		p.some = false
+		for at := range field.Len() {
+			p.next(2)
+			p.value(field.Index(at).Interface(), 2)
+		}
+		p.close("]", 1)
+	}
+	p.close("}", 0)
 }

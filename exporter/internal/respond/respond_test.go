@@ -2,6 +2,7 @@ package respond
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestWriter(t *testing.T) {
@@ -41,4 +43,39 @@ func TestWriter(t *testing.T) {
 		})
 	}
 	assert.Contains(t, log.String(), "encoding an answer failed")
+}
+
+// What is written in pieces is what encoding/json writes as a whole.
+func TestPieces(t *testing.T) {
+	type element struct {
+		Name string         `json:"name"`
+		Map  map[string]int `json:"map,omitempty"`
+		List []int          `json:"list"`
+	}
+	type answer struct {
+		Time  string    `json:"time"`
+		List  []element `json:"list"`
+		Empty []element `json:"empty"`
+		Nil   []element `json:"nil"`
+		Left  []element `json:"left,omitempty"`
+		More  int       `json:"more,omitempty"`
+		At    *element  `json:"at"`
+	}
+	full := answer{Time: "now", List: []element{{"a", map[string]int{"x": 1}, []int{1, 2}}, {"b", nil, nil}},
+		Empty: []element{}, Left: []element{{Name: "<&>"}}, More: 3, At: &element{}}
+	for _, v := range []any{full, answer{}, struct{}{}, struct {
+		More int `json:"more,omitempty"`
+	}{}, struct {
+		List []string `json:"list"`
+	}{[]string{"x"}}} {
+		for _, indent := range []string{"", "  "} {
+			var want bytes.Buffer
+			encoder := json.NewEncoder(&want)
+			encoder.SetIndent("", indent)
+			require.NoError(t, encoder.Encode(v))
+			w := httptest.NewRecorder()
+			Writer{slog.New(slog.DiscardHandler)}.write(w, http.StatusOK, v, indent)
+			assert.Equal(t, want.String(), w.Body.String())
+		}
+	}
 }

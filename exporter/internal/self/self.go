@@ -79,7 +79,7 @@ func New() *Metrics {
 			"Ranks that claimed a job other than that of their control group: jobid_check on mpit_process_info."),
 		ScrapesDone: i.counters("mpit_exporter_scrapes_total", "result", "{request}",
 			"HTTP requests for metrics, by result.",
-			ScrapeOK, ScrapeRefused, ScrapeFailed, ScrapeAborted),
+			ScrapeOK, ScrapeFailed, ScrapeAborted),
 		ScrapeTimeout: i.gauge("mpit_exporter_scrape_timeout_seconds", "",
 			"Timeout of the last scraper that announced one; 0: none has."),
 		InFlight: i.gauge("mpit_exporter_scrapes_in_flight", "{request}",
@@ -146,7 +146,6 @@ func DroppedReasons() []string {
 // Results of mpit_exporter_scrapes_total.
 const (
 	ScrapeOK      = "ok"
-	ScrapeRefused = "refused" // too many at once
 	ScrapeFailed  = "failed"
 	ScrapeAborted = "aborted" // the client went away
 )

@@ -6,11 +6,14 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 const (
@@ -91,9 +94,24 @@ func Lines(err error) []string {
 	return strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
 }
 
+// Await does something, but returns when ctx ends, whatever it is doing by then. It is for what may be abandoned when the
+// program ends.
+func Await(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // WriteJSON writes a value so that people can read it.
 func WriteJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err == nil {
+		_, err = w.Write(append(mapping.EscapeHidden(text), '\n'))
+	}
+	return err
 }

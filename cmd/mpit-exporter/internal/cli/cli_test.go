@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -29,4 +30,19 @@ func TestReport(t *testing.T) {
 			assert.Equal(t, test.want, out.String())
 		})
 	}
+}
+
+// Whatever goes on for long, who is interrupted doesn't wait for it.
+func TestAwait(t *testing.T) {
+	assert.NoError(t, Await(t.Context(), func() error { return nil }))
+	ctx, cancel := context.WithCancel(t.Context())
+	end, ended := make(chan struct{}), make(chan struct{})
+	assert.ErrorIs(t, Await(ctx, func() error {
+		defer close(ended)
+		cancel()
+		<-end
+		return nil
+	}), context.Canceled)
+	close(end)
+	<-ended
 }

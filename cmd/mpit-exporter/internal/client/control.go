@@ -22,6 +22,8 @@ import (
 // controlTimeout is longer than the exporter takes for anything, old values put back included.
 const controlTimeout = 2 * time.Minute
 
+const maxAnswer = 256 << 20 // bytes of an answer on the control socket
+
 // SocketHelp is the help of a flag that fills Control.Socket.
 const SocketHelp = "Control socket of the exporter (default: control.sock beside $" + sockets.EnvSocket +
 	", or where an exporter has it by default)."

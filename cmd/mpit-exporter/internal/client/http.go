@@ -10,23 +10,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"net/url"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 )
 
 const (
 	fetchTimeout = 30 * time.Second
-	maxAnswer    = 256 << 20 // bytes of an exporter's answer
+	room         = 1 << 30 // for an exporter's answer (Fetch)
 )
 
 // HTTP asks a running exporter over HTTP.
@@ -89,46 +85,17 @@ func (c *HTTP) Get(ctx context.Context, command, remedy, what string, answer any
 	u := base.JoinPath("api", "v1", what)
 	u.RawQuery = c.query()
 
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, fetchTimeout, fmt.Errorf("no whole answer within %s", fetchTimeout))
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
-	if err != nil {
-		return fmt.Errorf("%s: asking %s: %w", command, base.Redacted(), err)
-	}
-	response, err := http.DefaultClient.Do(request)
+	err = Fetch(ctx, u, "an "+cli.ProgramName, room, func(d *json.Decoder) error { return d.Decode(answer) })
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%s: no exporter answers at %s; start one, or say with --url where it is%s", command,
 			base.Redacted(), remedy)
+	case errors.Is(err, ErrTooLarge):
+		return fmt.Errorf("%s: %w; choose a job with --jobid and --user", command, err)
 	case err != nil:
-		// The URL stands in url.Error with the query, which says nothing to a user.
-		if inner := (*url.Error)(nil); errors.As(err, &inner) {
-			err = inner.Err
-		}
-		return fmt.Errorf("%s: asking %s: %w", command, base.Redacted(), err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("%s: reading the answer of %s: %w", command, base.Redacted(), err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s answers %s: %s", command, base.Redacted(), response.Status, answerError(body))
-	}
-	if err := json.Unmarshal(body, answer); err != nil {
-		return fmt.Errorf("%s: %s does not answer like an mpit-exporter: %w", command, base.Redacted(), err)
+		return fmt.Errorf("%s: %w", command, err)
 	}
 	return nil
-}
-
-// answerError is the text of the API's error, or the beginning of whatever else was answered.
-func answerError(body []byte) string {
-	var answer struct {
-		Error string `json:"error"`
-	}
-	text := string(body)
-	if json.Unmarshal(body, &answer) == nil && answer.Error != "" {
-		text = answer.Error
-	}
-	return table.Shorten(table.Clean(strings.TrimSpace(text)), 200)
 }

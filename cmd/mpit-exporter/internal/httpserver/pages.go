@@ -18,6 +18,8 @@ import (
 // pages are what the server shows.
 type pages struct {
 	telemetryPath string
+	names         []string // by which browsers may know this node, besides its addresses
+	admission     *admission
 	metrics       http.Handler
 	api           http.Handler
 	live          http.Handler
@@ -66,18 +68,9 @@ func (p pages) mux() (http.Handler, error) {
 	if err := page.Serve(mux, version.Info(), links); err != nil {
 		return nil, err
 	}
-	mux.Handle(p.telemetryPath, p.metrics)
-	mux.Handle("/api/v1/", p.api)
-	mux.Handle("/api/v1/jobs", p.live)
-	mux.Handle("/api/v1/report", p.live)
-	mux.HandleFunc("/-/healthy", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "healthy") })
-	mux.HandleFunc("/-/ready", func(w http.ResponseWriter, _ *http.Request) {
-		if p.ready() {
-			say(w, http.StatusOK, "ready")
-			return
-		}
-		say(w, http.StatusServiceUnavailable, "not ready")
-	})
+	mux.Handle("/api/v1/", made(p.api))
+	mux.Handle("/api/v1/jobs", made(p.live))
+	mux.Handle("/api/v1/report", made(p.live))
 	mux.HandleFunc("/-/reload", p.serveReload)
 	if p.pprof {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -86,7 +79,20 @@ func (p pages) mux() (http.Handler, error) {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	return refuseOtherSites(mux), nil
+	// Who asks whether the exporter is well is answered whatever others do: those answers hold nothing.
+	all := http.NewServeMux()
+	all.Handle("/", p.admission.of(other, mux))
+	all.Handle(p.telemetryPath, p.admission.of(scrape, p.metrics))
+	all.HandleFunc("/-/healthy", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "healthy") })
+	all.HandleFunc("/-/ready", func(w http.ResponseWriter, _ *http.Request) {
+		if p.ready() {
+			say(w, http.StatusOK, "ready")
+			return
+		}
+		say(w, http.StatusServiceUnavailable, "not ready")
+	})
+	known := knownHosts(all, p.telemetryPath, p.names, p.admission.refused.WithLabelValues(refusedHost).Inc)
+	return refuseOtherSites(known), nil
 }
 
 // refuseOtherSites keeps the pages of other sites from changing anything through somebody's browser, which may reach
@@ -122,6 +128,7 @@ func (p pages) serveReload(w http.ResponseWriter, req *http.Request) {
 
 func say(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	fmt.Fprintln(w, text)
+	fmt.Fprintln(w, text) //nolint:gosec // G705: no browser takes it for a page (nosniff)
 }

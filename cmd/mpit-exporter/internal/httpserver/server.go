@@ -1,8 +1,9 @@
 // Package httpserver is the exporter's HTTP server: its addresses (Listen), its pages (pages), and what keeps
-// strangers from using up what others need (limits.go).
+// strangers from using up what others need (connections.go, admission.go) and from asking through another's browser
+// (host.go).
 //
 // What a page says is made elsewhere: metrics and the API by package exporter, the live page by package page. Begin
-// with pages.Handler, and New for the server around it.
+// with pages.mux, and New for the server around it.
 package httpserver
 
 import (
@@ -41,6 +42,7 @@ type Config struct {
 	Live          http.Handler                    // what jobs do now
 	Reload        func(ctx context.Context) error // reads the rules anew; nil: nobody may ask for that
 	Pprof         bool
+	Names         []string // by which browsers may know the node, besides its own
 
 	MaxRequests, MaxConnections int
 	Registerer                  prometheus.Registerer // of the metric of what is refused
@@ -54,8 +56,8 @@ type Server struct {
 	logger *slog.Logger
 }
 
-// New makes a server, which is not ready yet.
-func New(c Config) (*Server, error) {
+// New makes a server, which is not ready yet. It may ask the name service for the node's name.
+func New(ctx context.Context, c Config) (*Server, error) {
 	refused := newRefusals()
 	if err := c.Registerer.Register(refused); err != nil {
 		return nil, fmt.Errorf("metric of refused requests: %w", err)
@@ -63,9 +65,11 @@ func New(c Config) (*Server, error) {
 	s := &Server{logger: c.Logger}
 	handler, err := pages{
 		telemetryPath: c.TelemetryPath,
-		metrics:       hurried(perAddress(c.Metrics, c.MaxRequests, refused), sendTime),
-		api:           hurried(c.API, sendTime),
-		live:          hurried(c.Live, sendTime),
+		names:         append(ownNames(ctx), c.Names...),
+		admission:     newAdmission(c.MaxRequests, answerBytes, refused),
+		metrics:       c.Metrics,
+		api:           c.API,
+		live:          c.Live,
 		ready:         s.ready.Load,
 		pprof:         c.Pprof,
 		reload:        c.Reload,

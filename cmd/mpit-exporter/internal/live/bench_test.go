@@ -29,7 +29,7 @@ func BenchmarkReport(b *testing.B) {
 		}
 		r.Variables = []api.VariableValues{v}
 	}
-	h := New(func(context.Context, api.Selector, bool) (api.ValueList, error) {
+	h := New(func(context.Context) (api.ValueList, error) {
 		at = at.Add(2 * time.Second)
 		of := list
 		of.Time = at
@@ -39,7 +39,6 @@ func BenchmarkReport(b *testing.B) {
 	for b.Loop() {
 		w := httptest.NewRecorder()
 		req := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/api/v1/report?jobid=17", nil)
-		req.Header.Set("Accept-Encoding", "gzip")
 		h.ServeHTTP(w, req)
 		if w.Code != http.StatusOK {
 			b.Fatal(w.Body.String())

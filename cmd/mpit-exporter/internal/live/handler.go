@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,9 +11,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/klauspost/compress/gzhttp"
-
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 const (
@@ -34,29 +33,36 @@ const (
 // Parameter window says of how long, such as 5s; 0: of whole jobs. Errors are {"error": "…"}.
 func (l *Live) Handler(log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/jobs", l.answer(log, func(at time.Time, all []*report.Report, _ url.Values) (any, error) {
-		return jobsOf(at, all), nil
-	}))
+	mux.HandleFunc("GET /api/v1/jobs", l.answer(log, func(now look, _ url.Values) (any, error) { return jobsOf(now), nil }))
 	mux.HandleFunc("GET /api/v1/report", l.answer(log, chosen))
-	return gzhttp.GzipHandler(mux)
+	return mux
 }
 
-// errNoJob is the answer to who asks for a job that isn't here.
-var errNoJob = errors.New("no job of this node has these labels")
+// Answers to who asks for a job that isn't here.
+var (
+	errNoJob   = errors.New("no job of this node has these labels")
+	errLeftOut = errors.New("this user's ranks are too many for a report on all jobs of the node, and those of this job " +
+		"were left out; /api/v1/values has them")
+)
 
 // chosen are the reports that are asked for.
-func chosen(_ time.Time, all []*report.Report, query url.Values) (any, error) {
-	list := ReportList{Reports: []*report.Report{}}
-	for _, r := range all {
+func chosen(now look, query url.Values) (any, error) {
+	list := ReportList{Reports: []*report.Report{}, LeftOut: now.left}
+	for _, r := range now.jobs {
 		if is(query, "jobid", r.Job.ID) && is(query, "world", r.Job.World) && is(query, "user", r.Job.User) {
 			list.Reports = append(list.Reports, r.WithRanks(apartCalls))
 		}
 	}
 	named := slices.ContainsFunc([]string{"jobid", "world", "user"}, query.Has)
-	if len(list.Reports) == 0 && named {
-		return nil, errNoJob
+	switch {
+	case len(list.Reports) > 0 || !named:
+		return list, nil
+	case slices.ContainsFunc(now.left, func(l api.LeftOut) bool {
+		return is(query, "user", l.User) && (l.JobID == "" || is(query, "jobid", l.JobID))
+	}):
+		return nil, errLeftOut
 	}
-	return list, nil
+	return nil, errNoJob
 }
 
 // is says whether a label is the one that is asked for, if any.
@@ -65,27 +71,33 @@ func is(query url.Values, name, label string) bool {
 	return asked == "" || asked == label
 }
 
-// say says something of the reports of a moment.
-type say func(at time.Time, all []*report.Report, query url.Values) (any, error)
+// say says something of the jobs.
+type say func(now look, query url.Values) (any, error)
 
-// answer writes what is to be said.
+// answer writes what is to be said, one answer at a time: they may be large.
 func (l *Live) answer(log *slog.Logger, of say) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), timeout)
 		defer cancel()
-		said, status, err := l.find(ctx, of, req.URL.Query())
+		var said any
+		status := http.StatusServiceUnavailable
+		giveBack, err := l.take(ctx)
+		if err == nil {
+			defer giveBack()
+			said, status, err = l.find(ctx, of, req.URL.Query())
+		}
 		if err != nil {
 			said = map[string]string{"error": err.Error()}
 		}
-		var body bytes.Buffer
-		if err := json.NewEncoder(&body).Encode(said); err != nil {
+		text, err := json.Marshal(said)
+		if err != nil {
 			log.Error("encoding an answer failed", "err", err)
 			http.Error(w, "encoding the answer failed", http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		if _, err := w.Write(body.Bytes()); err != nil {
+		if _, err := w.Write(append(mapping.EscapeHidden(text), '\n')); err != nil {
 			log.Debug("sending an answer failed", "err", err)
 		}
 	}
@@ -97,11 +109,15 @@ func (l *Live) find(ctx context.Context, of say, query url.Values) (said any, st
 	if err != nil {
 		return nil, http.StatusBadRequest, err
 	}
-	at, all, err := l.look(ctx, window)
+	now, err := l.look(ctx, window)
 	if err != nil {
 		return nil, http.StatusInternalServerError, err
 	}
-	if said, err = of(at, all, query); err != nil {
+	said, err = of(now, query)
+	switch {
+	case errors.Is(err, errLeftOut):
+		return nil, http.StatusServiceUnavailable, err
+	case err != nil:
 		return nil, http.StatusNotFound, err
 	}
 	return said, http.StatusOK, nil

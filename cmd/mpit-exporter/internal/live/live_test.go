@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -27,7 +28,7 @@ type node struct {
 	err   error
 }
 
-func (n *node) values(context.Context, api.Selector, bool) (api.ValueList, error) {
+func (n *node) window(context.Context) (api.ValueList, error) {
 	n.asked++
 	passed := time.Since(n.began).Seconds()
 	list := api.ValueList{Time: time.Now()}
@@ -61,7 +62,7 @@ func get(t *testing.T, h http.Handler, path string, answer any) int {
 func TestJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{began: time.Now().Add(-time.Hour)}
-		h := New(n.values).Handler(slog.New(slog.DiscardHandler))
+		h := New(n.window).Handler(slog.New(slog.DiscardHandler))
 		var list JobList
 		require.Equal(t, http.StatusOK, get(t, h, "/api/v1/jobs", &list))
 		var order []string
@@ -104,10 +105,13 @@ func TestJobs(t *testing.T) {
 func TestMomentsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{began: time.Now().Add(-time.Hour)}
-		l := New(n.values)
+		l := New(n.window)
 		for range 100 {
-			_, _, err := l.look(t.Context(), usual)
+			giveBack, err := l.take(t.Context())
 			require.NoError(t, err)
+			_, err = l.look(t.Context(), usual)
+			require.NoError(t, err)
+			giveBack()
 			time.Sleep(100 * time.Millisecond)
 		}
 		l.mu.Lock()
@@ -123,7 +127,7 @@ func TestMomentsAreShared(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	n := &node{began: time.Now().Add(-time.Hour)}
-	h := New(n.values).Handler(slog.New(slog.DiscardHandler))
+	h := New(n.window).Handler(slog.New(slog.DiscardHandler))
 	var list struct{ Reports []report.Report }
 	require.Equal(t, http.StatusOK, get(t, h, "/api/v1/report", &list))
 	assert.Len(t, list.Reports, 3)
@@ -134,7 +138,7 @@ func TestReport(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	n := &node{began: time.Now()}
-	h := New(n.values).Handler(slog.New(slog.DiscardHandler))
+	h := New(n.window).Handler(slog.New(slog.DiscardHandler))
 	for path, status := range map[string]int{
 		"/api/v1/jobs?window=5":       http.StatusBadRequest,
 		"/api/v1/jobs?window=-5s":     http.StatusBadRequest,
@@ -146,12 +150,52 @@ func TestErrors(t *testing.T) {
 		assert.NotEmpty(t, answer.Error, path)
 	}
 	n.err = errors.New("no")
-	h = New(n.values).Handler(slog.New(slog.DiscardHandler)) // which remembers nothing
+	h = New(n.window).Handler(slog.New(slog.DiscardHandler)) // which remembers nothing
 	assert.Equal(t, http.StatusInternalServerError, get(t, h, "/api/v1/jobs", nil))
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	l := New(n.values)
+	l := New(n.window)
 	<-l.turn
-	_, _, err := l.look(canceled, usual)
+	_, err := l.take(canceled)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// full is as much as a window may have (exporter.Exporter.Window): the most different names, of users who share it.
+func full(series int) func(context.Context) (api.ValueList, error) {
+	at := time.Now()
+	return func(context.Context) (api.ValueList, error) {
+		at = at.Add(apart)
+		list := api.ValueList{Time: at, LeftOut: []api.LeftOut{{User: "eve", JobID: "99", Ranks: 3}}}
+		const ranks = 100
+		for i := range ranks {
+			r := api.RankValues{Rank: api.RankStatus{JobID: "17", User: "eve", Rank: i, State: "up", WorldSize: ranks,
+				Calls: &api.Calls{Observed: float64(at.Unix() % 1000)}}}
+			v := api.VariableValues{Metric: "mpit_call_time_seconds", Kind: "histogram", Distribution: true}
+			for s := range series / ranks {
+				v.Series = append(v.Series, api.SeriesValue{Labels: map[string]string{"function": "MPI_Send",
+					"comm": fmt.Sprintf("communicator %d of rank %d", s, i)}, Count: "5", Sum: "9"})
+			}
+			r.Variables = []api.VariableValues{v}
+			list.Ranks = append(list.Ranks, r)
+		}
+		return list, nil
+	}
+}
+
+// Whose ranks had no room is said, also to who asks for them.
+func TestLeftOut(t *testing.T) {
+	h := New(full(1000)).Handler(slog.New(slog.DiscardHandler))
+	var jobs JobList
+	require.Equal(t, http.StatusOK, get(t, h, "/api/v1/jobs", &jobs))
+	left := []api.LeftOut{{User: "eve", JobID: "99", Ranks: 3}}
+	assert.Equal(t, left, jobs.LeftOut)
+	var list struct {
+		LeftOut []api.LeftOut `json:"left_out"`
+	}
+	require.Equal(t, http.StatusOK, get(t, h, "/api/v1/report?jobid=17", &list))
+	assert.Equal(t, left, list.LeftOut)
+	var answer struct{ Error string }
+	assert.Equal(t, http.StatusServiceUnavailable, get(t, h, "/api/v1/report?jobid=99", &answer))
+	assert.Contains(t, answer.Error, "left out")
+	assert.Equal(t, http.StatusNotFound, get(t, h, "/api/v1/report?jobid=98", &answer))
 }

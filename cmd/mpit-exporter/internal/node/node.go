@@ -58,11 +58,11 @@ type Node struct {
 
 // Options are what commands want of a node beside its flags.
 type Options struct {
-	Connections, Requests int                       // of scrapers
-	Created               bool                      // see exporter.Config
-	Listen                func() error              // opens what else is listened on; may be nil
-	AgentSocket           []mpit.ListenOption       // of the ranks' socket
-	FinalTaken            func(ctx context.Context) // see exporter.Config
+	Connections int                       // of scrapers
+	Created     bool                      // see exporter.Config
+	Listen      func() error              // opens what else is listened on; may be nil
+	AgentSocket []mpit.ListenOption       // of the ranks' socket
+	FinalTaken  func(ctx context.Context) // see exporter.Config
 	// Single is for a single push: no control socket, whatever the flags say, and all that has been counted is
 	// pushed.
 	Single bool
@@ -105,7 +105,6 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		Logger:     n.Logger,
 		Retention:  max(flags.retention, 1), // zero would mean the default
 		MaxRanks:   n.Budget.Ranks,
-		MaxScrapes: options.Requests,
 		Created:    options.Created,
 		OTelLabels: flags.OTLP.Labels(),
 		UserName:   users.Name,

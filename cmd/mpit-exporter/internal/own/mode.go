@@ -46,6 +46,9 @@ type Mode struct {
 	endpoint string       // to which figures are pushed; empty: nowhere
 	finals   *finalPush   // nil: nothing is pushed
 	report   reportWriter // nil: there is none
+	noReport error        // why it can't be written, before the program starts
+	words    *os.File     // see Settings.words
+	failed   sync.Once    // it has been said at the end
 
 	page     Page
 	sd       string // path of the file-SD file; empty: none
@@ -92,11 +95,11 @@ func inFlagsOfExec(err error) string {
 }
 
 func take(path string, pipe *os.File) (*Mode, error) {
-	for _, fd := range []int{lockFD, pipeFD} {
+	for _, fd := range []int{lockFD, pipeFD, wordsFD} {
 		unix.CloseOnExec(fd) // getent is run later
 	}
 	unix.Umask(0o077)
-	m := &Mode{pipe: pipe, first: firstWait, look: lookInterval}
+	m := &Mode{pipe: pipe, words: os.NewFile(wordsFD, "words"), first: firstWait, look: lookInterval}
 	if err := json.Unmarshal([]byte(os.Getenv(envSettings)), &m.order); err != nil {
 		return nil, fmt.Errorf("%s %s is for %s exec --own alone: reading its settings: %w",
 			cli.ProgramName, Command, cli.ProgramName, err)
@@ -158,13 +161,11 @@ func (o *Mode) Reports(
 		return nil
 	}
 	file, err := reportfile.New(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.Path), o.order.ReportMode)
-	if err == nil {
-		err = file.Try() // before the sandbox is raised, and while somebody listens
-	}
 	if err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}
-	var one sync.Mutex // what is written last is newest
+	o.noReport = file.Try() // before the sandbox is raised, and while somebody listens
+	var one sync.Mutex      // what is written last is newest
 	o.report = func(ctx context.Context, ifKilled bool) error {
 		one.Lock()
 		defer one.Unlock()
@@ -177,8 +178,47 @@ func (o *Mode) Reports(
 		}
 		return file.Write(ctx, list)
 	}
-	o.deliver(func(ctx context.Context) error { return o.report(ctx, false) }, logger)
+	o.deliver(func(ctx context.Context) error {
+		o.writeLast(ctx, logger)
+		return nil // what can't be written now can't in a moment: no rank waits for it
+	}, logger)
 	return nil
+}
+
+// writeLast writes the report when ranks end, or all has ended. If that fails, it says so where the user may see it.
+func (o *Mode) writeLast(ctx context.Context, logger *slog.Logger) {
+	err := o.report(ctx, false)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	logger.Error("The report of the job was not written", "err", err)
+	said := make(chan struct{})
+	go func() { // nobody may read it, and a terminal be stopped
+		defer close(said)
+		o.failed.Do(func() { o.say(noReport(err)) })
+	}()
+	select {
+	case <-said:
+	case <-ctx.Done():
+	}
+}
+
+func noReport(err error) string {
+	return fmt.Sprintf("no report: %v; name another file with --report", err)
+}
+
+// say writes a line to the stderr of the process that has started the exporter.
+func (o *Mode) say(line string) {
+	text := cli.ProgramName + ": " + line + "\n"
+	if _, err := o.words.WriteString(text); err == nil {
+		return
+	}
+	// A pipe, which is only named: it is there as long as it is read.
+	path := fmt.Sprintf("/proc/self/fd/%d", o.words.Fd())
+	if pipe, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0); err == nil {
+		_, _ = pipe.WriteString(text)
+		_ = pipe.Close()
+	}
 }
 
 // endKilled ends ranks that have no connection any more and whose process has left. The exporter gives their last sample
@@ -253,7 +293,10 @@ func (o *Mode) Begin(
 	if o.endpoint != "" {
 		answer.Lines = append(answer.Lines, "metrics of this job are pushed to "+o.endpoint)
 	}
-	if o.order.Report != "" {
+	switch {
+	case o.noReport != nil:
+		answer.Lines = append(answer.Lines, noReport(o.noReport)+"; the program runs on")
+	case o.order.Report != "":
 		answer.Lines = append(answer.Lines, "the report of this job will be "+o.order.Report)
 	}
 	reply(o.pipe, answer)
@@ -264,7 +307,11 @@ func (o *Mode) Begin(
 		stop := o.reportNowAndThen(ctx, logger)
 		o.awaitEnd(ctx, remaining, logger)
 		stop()
-		o.writeReport(context.WithoutCancel(ctx), false, logger)
+		if o.report != nil {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+			defer cancel()
+			o.writeLast(ctx, logger)
+		}
 	}()
 	return ctx
 }
@@ -293,11 +340,8 @@ func (o *Mode) reportNowAndThen(ctx context.Context, logger *slog.Logger) (stop 
 	return func() { cancel(); <-done }
 }
 
-// writeReport writes the report, if there is to be one; ifKilled: only if ranks have just been killed.
+// writeReport writes the report while ranks run; ifKilled: only if some have just been killed.
 func (o *Mode) writeReport(ctx context.Context, ifKilled bool, logger *slog.Logger) {
-	if o.report == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	if err := o.report(ctx, ifKilled); err != nil && ctx.Err() == nil {

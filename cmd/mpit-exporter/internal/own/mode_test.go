@@ -3,6 +3,8 @@ package own
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
@@ -150,6 +153,38 @@ func TestReportOfAKilledRank(t *testing.T) {
 		return err == nil
 	}, cmdtest.Patience, time.Millisecond, "the report was not written when the process ended")
 	assert.Equal(t, map[int]string{0: "lost", 1: ""}, ends())
+}
+
+// TestReportThatCannotBeWritten: it is said once, to who reads stderr, and no rank waits for it. A pipe's reader finds its
+// end although the exporter is there.
+func TestReportThatCannotBeWritten(t *testing.T) {
+	reads, writes, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _ = reads.Close() }()
+	words, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", writes.Fd()), unix.O_PATH, 0)
+	require.NoError(t, err)
+	defer func() { _ = words.Close() }()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "gone", "report.json")
+	o := &Mode{presence: listenPresence(t), words: words, dir: &place.Dir{Path: dir},
+		order: order{Report: file, ReportMode: 0o600, Wait: time.Hour}}
+	require.NoError(t, o.Reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
+		return api.ValueList{Ranks: slices.Clone(reporttest.Late()[0].Ranks)}, nil
+	}, slog.New(slog.DiscardHandler)))
+	require.ErrorIs(t, o.noReport, os.ErrNotExist)
+	for range 2 {
+		o.FinalTaken()(t.Context()) // an hour, if it waited
+	}
+	require.NoError(t, writes.Close())
+	text, err := io.ReadAll(reads)
+	require.NoError(t, err)
+	assert.Regexp(t, "^mpit-exporter: no report: [^\n]*/gone[^\n]*: no such file or directory; name another file with --report\n$",
+		string(text))
+	o.say("nobody listens")
+
+	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+	o.FinalTaken()(t.Context())
+	assert.FileExists(t, file, "it can be written by now")
 }
 
 func TestAwaitEndOfAContext(t *testing.T) {

@@ -34,7 +34,6 @@ const (
 	startTimeout = 10 * time.Second
 	firstLook    = 2 * time.Millisecond // until who has lost the election looks again; doubled each time
 	lastLook     = 50 * time.Millisecond
-	defaultDir   = "/tmp"
 	maxWait      = time.Minute // the agent's own bound
 )
 
@@ -84,8 +83,8 @@ func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
 		PlaceHolder("PATH").StringsVar(&o.config)
 	cmd.Flag("own.log", "File that its log is added to. Otherwise it goes with the exporter.").PlaceHolder("FILE").
 		StringVar(&o.log)
-	cmd.Flag("own.dir", "Local directory for its sockets; in it "+cli.ProgramName+"-<uid> is made.").
-		Default(defaultDir).PlaceHolder("DIR").StringVar(&o.parent)
+	cmd.Flag("own.dir", "Local directory for its sockets; in it "+cli.ProgramName+"-<uid> is made. Otherwise "+
+		"$XDG_RUNTIME_DIR, /tmp, or the home directory.").PlaceHolder("DIR").StringVar(&o.parent)
 	cmd.Flag("report", "Write a page about the job to this file when it ends: .html, .json or .txt. Brings --own and "+
 		"--calls; on several nodes the file must be in a directory that they share.").PlaceHolder("FILE").
 		StringVar(&o.report)
@@ -250,7 +249,11 @@ func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std 
 func (o *Settings) elect(
 	ctx context.Context, l launch.Launch, began time.Time, env preload.Environment, std cli.Stdio,
 ) (path string, err error) {
-	base, err := place.Open(o.parent)
+	parents := []string{o.parent}
+	if o.parent == "" {
+		parents = place.Parents(os.Getenv)
+	}
+	base, err := place.Open(parents...)
 	if err != nil {
 		return "", err
 	}
@@ -273,6 +276,9 @@ func (o *Settings) elect(
 		dir.Fail()
 		tellUnobserved(std, err)
 		return path, errTold
+	}
+	if o.sdDir != "" && o.paged() {
+		lines = append(lines, writable(o.sdDir)...)
 	}
 	for _, line := range lines {
 		std.Tell("%s", line)

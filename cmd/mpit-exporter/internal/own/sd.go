@@ -61,6 +61,16 @@ func writeSD(path string, t target) error {
 	return nil
 }
 
+// writable is a warning if others can write in a directory for targets.
+func writable(dir string) []string {
+	about, err := os.Stat(dir)
+	if err != nil || about.Mode().Perm()&0o022 == 0 {
+		return nil // if it isn't there, writing says so
+	}
+	return []string{fmt.Sprintf("--own.sd-dir: others can write in %s (mode %04o), and Prometheus scrapes what they put "+
+		"there; chmod go-w unless you trust them", dir, about.Mode().Perm())}
+}
+
 // addresses are what a scraper in the cluster can connect to: this host's name in the place of "all interfaces".
 func addresses(listeners []net.Listener, host string) []string {
 	var all []string

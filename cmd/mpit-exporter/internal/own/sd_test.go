@@ -42,6 +42,19 @@ func TestFileSD(t *testing.T) {
 		"make the directory or name another")
 }
 
+// Whoever can write there can have Prometheus scrape anything, and name it as they like.
+func TestOthersCanWriteTargets(t *testing.T) {
+	dir := t.TempDir()
+	for mode, warned := range map[os.FileMode]int{0o755: 0, 0o700: 0, 0o775: 1, 0o777: 1, 0o777 | os.ModeSticky: 1} {
+		require.NoError(t, os.Chmod(dir, mode))
+		assert.Len(t, writable(dir), warned, mode)
+	}
+	require.NoError(t, os.Chmod(dir, 0o777))
+	assert.Equal(t, []string{"--own.sd-dir: others can write in " + dir + " (mode 0777), and Prometheus scrapes what they " +
+		"put there; chmod go-w unless you trust them"}, writable(dir))
+	assert.Empty(t, writable(filepath.Join(dir, "missing")))
+}
+
 // TestAddresses: what all interfaces are called is this host's name.
 func TestAddresses(t *testing.T) {
 	var listeners []net.Listener

@@ -42,6 +42,7 @@ const (
 const (
 	lockFD = 3 + iota
 	pipeFD
+	wordsFD
 )
 
 // order is what exec tells the exporter.
@@ -89,12 +90,17 @@ func (o *Settings) start(
 		return nil, fmt.Errorf("making a pipe: %w", err)
 	}
 	defer func() { _ = answers.Close() }()
+	words, err := o.words()
+	if err != nil {
+		return nil, fmt.Errorf("handing stderr on: %w", err)
+	}
+	defer func() { _ = words.Close() }()
 	//nolint:gosec // G204: it is this program
 	cmd := exec.CommandContext(ctx, executable, Command, DetachStep, dir.Path)
 	cmd.Env = append(env.Without(append(notForServices, envSettings)...).Absolute(certificateVariables...),
 		envSettings+"="+string(order))
 	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{dir.LockFile, pipe}
+	cmd.ExtraFiles = []*os.File{dir.LockFile, pipe, words}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Run()
 	_ = pipe.Close()
@@ -115,6 +121,20 @@ func (o *Settings) start(
 		return nil, errors.New("its exporter has ended before it listened; --own.log=FILE keeps what it has said")
 	}
 	return answer.Lines, nil
+}
+
+// words is where the exporter says at its end that there is no report: stderr, for a report alone. Who reads a pipe to
+// its end must not wait for the exporter: such a one it only knows by name.
+func (o *Settings) words() (*os.File, error) {
+	about, err := os.Stderr.Stat()
+	switch {
+	case err != nil || o.report == "" || about.Mode()&os.ModeSocket != 0:
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	case about.Mode()&os.ModeNamedPipe != 0:
+		return os.OpenFile("/proc/self/fd/2", unix.O_PATH, 0)
+	}
+	fd, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	return os.NewFile(uintptr(fd), "stderr"), err
 }
 
 func (o *Settings) order(dir *place.Dir, l launch.Launch) order {
@@ -149,14 +169,14 @@ var certificateVariables = []string{
 // Detach is the first step's process.
 func Detach(dir string) error {
 	pipe := os.NewFile(pipeFD, "pipe")
-	err := detach(dir, os.NewFile(lockFD, dir), pipe)
+	err := detach(dir, []*os.File{os.NewFile(lockFD, dir), pipe, os.NewFile(wordsFD, "words")})
 	if err != nil {
 		reply(pipe, answer{Error: err.Error()})
 	}
 	return err
 }
 
-func detach(dir string, lock, pipe *os.File) error {
+func detach(dir string, handed []*os.File) error {
 	if err := inheritNothing(); err != nil {
 		return fmt.Errorf("closing what was inherited: %w", err)
 	}
@@ -177,7 +197,7 @@ func detach(dir string, lock, pipe *os.File) error {
 	cmd := exec.Command(executable, Command, ServeStep, dir)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.ExtraFiles = []*os.File{lock, pipe}
+	cmd.ExtraFiles = handed
 	// mpirun binds ranks to cores. The exporter may run on any.
 	runtime.LockOSThread()
 	var all unix.CPUSet

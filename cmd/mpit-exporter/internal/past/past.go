@@ -5,25 +5,30 @@ package past
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	promapi "github.com/prometheus/client_golang/api"
-	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
-// askTimeout is how long Prometheus may take.
-const askTimeout = time.Minute
+const (
+	askTimeout = time.Minute // for all answers
+	room       = 2 << 30     // for each (client.Fetch): about 800,000 samples
+	maxRanks   = 1 << 17     // each takes some KiB, however few samples it has
+	remedy     = "; choose with --jobid, --user, --world or --rank, or look less far back with --since"
+)
 
 // Which says which ranks are meant; "" stands for any.
 type Which struct{ JobID, World, User, Rank string }
@@ -49,17 +54,17 @@ const (
 
 var isLevelName = regexp.MustCompile(`^(` + levelNames + `)$`)
 
-// Ask asks the Prometheus at url what it has of jobs, up to a moment and since so long before it. It returns what
+// Ask asks the Prometheus at an address what it has of jobs, up to a moment and since so long before it. It returns what
 // report.Of takes.
-func Ask(ctx context.Context, url string, which Which, at time.Time, since time.Duration) (
+func Ask(ctx context.Context, address string, which Which, at time.Time, since time.Duration) (
 	[]api.ValueList, error) {
-	client, err := promapi.NewClient(promapi.Config{Address: url})
-	if err != nil {
-		return nil, fmt.Errorf("asking Prometheus: %w", err)
+	base, err := url.Parse(address)
+	if err != nil || base.Host == "" {
+		return nil, fmt.Errorf("--prometheus %q: an address such as http://prometheus:9090 is needed", address)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, fmt.Errorf("no whole answer within %s%s", askTimeout, remedy))
 	defer cancel()
-	v := &vector{at: at, ranks: map[rankID]*api.RankValues{}, buckets: map[histogram]*buckets{}}
+	v := newVector(at)
 	for _, query := range []struct {
 		text string
 		take func(s *model.Sample)
@@ -67,20 +72,87 @@ func Ask(ctx context.Context, url string, which Which, at time.Time, since time.
 		{fmt.Sprintf("last_over_time("+lasting+"[%ds])", which.selector(), int(since.Seconds())), v.takeLasting},
 		{fmt.Sprintf(current, which.selector()), v.takeCurrent},
 	} {
-		value, _, _, err := v1.NewAPI(client).Query(ctx, query.text, at)
+		u := base.JoinPath("api", "v1", "query")
+		u.RawQuery = url.Values{"query": {query.text}, "time": {strconv.FormatInt(at.Unix(), 10)}}.Encode()
+		err := client.Fetch(ctx, u, "Prometheus", room, func(d *json.Decoder) error {
+			return eachSample(d, v.taking(query.take))
+		})
+		if errors.Is(err, client.ErrTooLarge) {
+			err = fmt.Errorf("%w%s", err, remedy)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("asking Prometheus at %s: %w", url, err)
-		}
-		samples, is := value.(model.Vector)
-		if !is {
-			return nil, errors.New("asking Prometheus: the answer is no vector")
-		}
-		for _, s := range samples {
-			query.take(s)
+			return nil, err
 		}
 	}
 	return v.answers(), nil
 }
+
+// taking is take within the bound on ranks.
+func (v *vector) taking(take func(s *model.Sample)) func(s *model.Sample) error {
+	return func(s *model.Sample) error {
+		if take(s); len(v.ranks) > maxRanks {
+			return fmt.Errorf("%w: it has more than %d ranks", client.ErrTooLarge, maxRanks)
+		}
+		return nil
+	}
+}
+
+// eachSample hands over the samples of Prometheus' answer one by one: all together would take as much memory again.
+func eachSample(d *json.Decoder, take func(s *model.Sample) error) error {
+	known := false
+	err := members(d, func(name string) error {
+		if name != "data" {
+			return skip(d)
+		}
+		return members(d, func(name string) error {
+			if name != "result" {
+				return skip(d)
+			}
+			known = true
+			return list(d, '[', func() error {
+				s := &model.Sample{}
+				if err := d.Decode(s); err != nil {
+					return err
+				}
+				return take(s)
+			})
+		})
+	})
+	if err == nil && !known {
+		err = errors.New("there is no result")
+	}
+	return err
+}
+
+// members calls of for the name of each member of an object, and of decodes its value.
+func members(d *json.Decoder, of func(name string) error) error {
+	return list(d, '{', func() error {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		return of(name.(string)) //nolint:forcetypeassert // the decoder's word: members have names
+	})
+}
+
+// list calls next for each part of an object or array.
+func list(d *json.Decoder, begin json.Delim, next func() error) error {
+	switch token, err := d.Token(); {
+	case err != nil:
+		return err
+	case token != begin:
+		return fmt.Errorf("there is no %v where one belongs", begin)
+	}
+	for d.More() {
+		if err := next(); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+func skip(d *json.Decoder) error { return d.Decode(&json.RawMessage{}) }
 
 // rankID names a rank and the node that it is on.
 type rankID struct{ jobID, world, user, rank, dup, instance string }
@@ -88,11 +160,22 @@ type rankID struct{ jobID, world, user, rank, dup, instance string }
 // vector makes of the samples in Prometheus' answers what exporters would have answered.
 type vector struct {
 	at      time.Time
-	ranks   map[rankID]*api.RankValues
+	ranks   map[rankID]*rank
 	buckets map[histogram]*buckets
 }
 
-func (v *vector) rank(m model.Metric) *api.RankValues {
+func newVector(at time.Time) *vector {
+	return &vector{at: at, ranks: map[rankID]*rank{}, buckets: map[histogram]*buckets{}}
+}
+
+// rank is a rank, with the places of its series in Variables.
+type rank struct {
+	api.RankValues
+	variables map[string]int // by metric
+	series    map[string]int // by metric and labels, in the variable
+}
+
+func (v *vector) rank(m model.Metric) *rank {
 	id := rankID{string(m["jobid"]), string(m["world"]), string(m["user"]), string(m["rank"]), string(m["dup"]),
 		string(m["instance"])}
 	if cluster := string(m["cluster"]); cluster != "" {
@@ -101,13 +184,14 @@ func (v *vector) rank(m model.Metric) *api.RankValues {
 	if v.ranks[id] == nil {
 		number, _ := strconv.Atoi(id.rank)
 		dup, _ := strconv.Atoi(id.dup)
-		v.ranks[id] = &api.RankValues{Rank: api.RankStatus{JobID: id.jobID, World: id.world, User: id.user, Rank: number,
-			Dup: dup, Host: id.instance, State: report.StateGone}}
+		v.ranks[id] = &rank{variables: map[string]int{}, series: map[string]int{}, RankValues: api.RankValues{
+			Rank: api.RankStatus{JobID: id.jobID, World: id.world, User: id.user, Rank: number, Dup: dup, Host: id.instance,
+				State: report.StateGone}}}
 	}
 	return v.ranks[id]
 }
 
-func calls(r *api.RankValues) *api.Calls {
+func calls(r *rank) *api.Calls {
 	if r.Rank.Calls == nil {
 		r.Rank.Calls = &api.Calls{}
 	}
@@ -124,6 +208,8 @@ func (v *vector) takeLasting(s *model.Sample) {
 		r.Rank.Library, r.Rank.LibraryVersion = string(s.Metric["library"]), string(s.Metric["library_version"])
 		r.Rank.Host = cmp.Or(string(s.Metric["host"]), r.Rank.Host)
 		r.Rank.WorldSize, _ = strconv.Atoi(string(s.Metric["world_size"]))
+		uid, _ := strconv.ParseUint(string(s.Metric["uid"]), 10, 32)
+		r.Rank.UID = uint32(uid)
 	case name == "mpit_rank_start_time_seconds":
 		started := time.UnixMilli(int64(1000 * value))
 		r.Rank.Started = &started
@@ -175,7 +261,7 @@ func (v *vector) takeCurrent(s *model.Sample) {
 }
 
 // addTime adds a histogram's count or sum, or a native histogram's both.
-func addTime(r *api.RankValues, s *model.Sample) {
+func addTime(r *rank, s *model.Sample) {
 	series := api.SeriesValue{Labels: labelsOf(s.Metric)}
 	switch {
 	case s.Histogram != nil:
@@ -189,12 +275,12 @@ func addTime(r *api.RankValues, s *model.Sample) {
 }
 
 // addSize adds a native histogram's buckets, or keeps a cumulative one until all of them are known.
-func (v *vector) addSize(r *api.RankValues, s *model.Sample) {
+func (v *vector) addSize(r *rank, s *model.Sample) {
 	labels := labelsOf(s.Metric)
 	if s.Histogram == nil {
 		le, _ := strconv.ParseFloat(labels["le"], 64)
 		delete(labels, "le")
-		key := histogram{r, report.LabelText(labels)}
+		key := histogram{r, keyOf(labels)}
 		if v.buckets[key] == nil {
 			v.buckets[key] = &buckets{labels, map[float64]float64{}}
 		}
@@ -208,14 +294,14 @@ func (v *vector) addSize(r *api.RankValues, s *model.Sample) {
 	addSizes(r, labels, all)
 }
 
-func addSizes(r *api.RankValues, labels, buckets map[string]string) {
+func addSizes(r *rank, labels, buckets map[string]string) {
 	add(r, api.VariableValues{Metric: "mpit_call_size_bytes", Kind: "histogram"}, api.SeriesValue{Labels: labels,
 		Buckets: buckets})
 }
 
 // histogram names one of a rank's; buckets are its: how many observations are no larger than each bound.
 type histogram struct {
-	of     *api.RankValues
+	of     *rank
 	labels string
 }
 type buckets struct {
@@ -238,20 +324,23 @@ func (v *vector) addBuckets() {
 }
 
 // add adds a series to its variable.
-func add(r *api.RankValues, v api.VariableValues, s api.SeriesValue) {
-	i := slices.IndexFunc(r.Variables, func(other api.VariableValues) bool { return other.Metric == v.Metric })
-	if i < 0 {
+func add(r *rank, v api.VariableValues, s api.SeriesValue) {
+	i, known := r.variables[v.Metric]
+	if !known {
 		i = len(r.Variables)
+		r.variables[v.Metric] = i
 		r.Variables = append(r.Variables, v)
 	}
-	for j := range r.Variables[i].Series { // a histogram's other half, or what another job scrapes, too
-		if of := &r.Variables[i].Series[j]; maps.Equal(of.Labels, s.Labels) {
-			of.Value, of.Count, of.Sum = cmp.Or(s.Value, of.Value), cmp.Or(s.Count, of.Count), cmp.Or(s.Sum, of.Sum)
-			of.Buckets = s.Buckets
-			return
-		}
+	all := &r.Variables[i].Series
+	key := v.Metric + keyOf(s.Labels)
+	if j, known := r.series[key]; known { // a histogram's other half, or what another job scrapes, too
+		of := &(*all)[j]
+		of.Value, of.Count, of.Sum = cmp.Or(s.Value, of.Value), cmp.Or(s.Count, of.Count), cmp.Or(s.Sum, of.Sum)
+		of.Buckets = s.Buckets
+		return
 	}
-	r.Variables[i].Series = append(r.Variables[i].Series, s)
+	r.series[key] = len(*all)
+	*all = append(*all, s)
 }
 
 // notOwn are the labels of a series that aren't its own: the rank's, and Prometheus'.
@@ -266,6 +355,9 @@ func labelsOf(m model.Metric) map[string]string {
 	}
 	return labels
 }
+
+// keyOf is the same for the same labels only.
+func keyOf(labels map[string]string) string { return fmt.Sprintf("%q", labels) }
 
 // answers is one answer, as if one exporter had all ranks.
 func (v *vector) answers() []api.ValueList {
@@ -282,7 +374,7 @@ func (v *vector) answers() []api.ValueList {
 			ended := s.Started.Add(time.Duration(s.Calls.Observed * float64(time.Second)))
 			s.Ended = &ended
 		}
-		list.Ranks = append(list.Ranks, *r)
+		list.Ranks = append(list.Ranks, r.RankValues)
 	}
 	return []api.ValueList{list}
 }

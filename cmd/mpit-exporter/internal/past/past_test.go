@@ -98,5 +98,5 @@ func TestAsk(t *testing.T) {
 	}
 	server.Close()
 	_, err = Ask(t.Context(), server.URL, Which{}, at, time.Hour)
-	assert.ErrorContains(t, err, "asking Prometheus at "+server.URL)
+	assert.ErrorContains(t, err, "asking "+server.URL)
 }

@@ -2,12 +2,13 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 )
 
 // Comparison is what has changed between two runs of one job: where a rank's time goes, on average, that of the
@@ -92,11 +93,7 @@ func Compare(before, after *Report) (*Comparison, error) {
 
 // JSON writes the comparison as JSON.
 func (c *Comparison) JSON(w io.Writer) error {
-	text, err := json.MarshalIndent(c, "", "  ")
-	if err == nil {
-		_, err = w.Write(append(text, '\n'))
-	}
-	if err != nil {
+	if err := cli.WriteJSON(w, c); err != nil {
 		return fmt.Errorf("writing the comparison: %w", err)
 	}
 	return nil

@@ -28,7 +28,7 @@ func TestValuesBeyondMeasure(t *testing.T) {
 	require.Len(t, r, 1)
 	assert.NoError(t, r[0].JSON(io.Discard))
 	later := list
-	assert.NoError(t, Of([]api.ValueList{later}, nil)[0].Since(r[0]).JSON(io.Discard))
+	assert.NoError(t, Of([]api.ValueList{later}, nil)[0].Since(r[0].Totals()).JSON(io.Discard))
 }
 
 // Communicators that each rank has for itself, under a name of its own, don't make a report grow with the square of the

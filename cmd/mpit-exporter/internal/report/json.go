@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 )
 
 // JSON writes the report as JSON.
 func (r *Report) JSON(w io.Writer) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		_, err = w.Write(append(text, '\n'))
-	}
-	if err != nil {
+	if err := cli.WriteJSON(w, r); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil

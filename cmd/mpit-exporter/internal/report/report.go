@@ -221,11 +221,25 @@ func Of(answers []api.ValueList, place func(r *api.RankStatus) string) []*Report
 				m.report.Time = answer.Time
 			}
 		}
-		if m != nil {
-			m.report.LeftOut += answer.More // of which job, the answer doesn't say
-		}
+		all.leaveOut(m, &answer)
 	}
 	return all.done()
+}
+
+// leaveOut notes in reports on a user's job which of its ranks were left out of an answer; last has those of which an
+// older exporter doesn't say whose they are.
+func (all makers) leaveOut(last *maker, answer *api.ValueList) {
+	if last != nil && len(answer.LeftOut) == 0 {
+		last.report.LeftOut += answer.More
+	}
+	for _, left := range answer.LeftOut {
+		for _, m := range all {
+			if m.report.Job.User == left.User && m.report.Job.ID == left.JobID {
+				m.report.LeftOut += left.Ranks
+				break
+			}
+		}
+	}
 }
 
 // Merge makes one report of those on parts of the same MPI_COMM_WORLD, such as its nodes, for each of them.

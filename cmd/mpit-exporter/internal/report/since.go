@@ -1,27 +1,119 @@
 package report
 
 import (
+	"cmp"
+	"hash/maphash"
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
+
+// Totals are the numbers of a report that Since subtracts from those of a later one. Names are not held: a number is
+// found by the hash of what it is of.
+type Totals struct {
+	time    time.Time
+	ranks   map[who]rankTotals
+	seed    maphash.Seed
+	numbers []total // sorted
+}
+
+type rankTotals struct {
+	pid              int
+	observed, inside float64
+	kind             api.KindSeconds
+}
+
+type total struct {
+	of    uint64
+	value float64
+}
+
+// Kinds of numbers.
+const (
+	ofCalls = iota
+	ofSeconds
+	ofRank
+	ofBytes
+	ofSizes
+	ofMessages
+	ofMessageBytes
+)
+
+// quantity is what a number is of. It has no texts, for it is hashed for each rank of each call.
+type quantity struct {
+	kind   int
+	called uint64 // hash
+	who
+	to    uint64 // hash of a direction, or of a rank
+	bound float64
+}
+
+// hash stands for a text or a call.
+func hash[T comparable](t *Totals, what T) uint64 { return maphash.Comparable(t.seed, what) }
+
+// Totals returns the report's.
+func (r *Report) Totals() *Totals {
+	t := &Totals{time: r.Time, ranks: make(map[who]rankTotals, len(r.Ranks)), seed: maphash.MakeSeed()}
+	for i := range r.Ranks {
+		of := &r.Ranks[i]
+		t.ranks[of.who()] = rankTotals{of.PID, of.Observed, of.Inside, of.Kind}
+	}
+	add := func(what quantity, value float64) {
+		t.numbers = append(t.numbers, total{hash(t, what), value})
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		call := hash(t, c.called())
+		add(quantity{kind: ofCalls, called: call}, c.Calls)
+		add(quantity{kind: ofSeconds, called: call}, c.Seconds)
+		for direction, bytes := range c.Bytes {
+			add(quantity{kind: ofBytes, called: call, to: hash(t, direction)}, bytes)
+		}
+		for by, seconds := range c.ranks {
+			add(quantity{kind: ofRank, called: call, who: by}, seconds)
+		}
+	}
+	for i := range r.Sizes {
+		call := hash(t, r.Sizes[i].called())
+		for _, b := range r.Sizes[i].Buckets {
+			add(quantity{kind: ofSizes, called: call, bound: b.Bytes}, b.Calls)
+		}
+	}
+	for _, m := range r.Messages {
+		add(quantity{kind: ofMessages, who: who{rank: m.From}, to: hash(t, m.To)}, m.Messages)
+		add(quantity{kind: ofMessageBytes, who: who{rank: m.From}, to: hash(t, m.To)}, m.Bytes)
+	}
+	slices.SortFunc(t.numbers, func(a, b total) int { return cmp.Compare(a.of, b.of) })
+	t.numbers = slices.Clip(t.numbers)
+	return t
+}
+
+// less is what has come to a total, which was zero if there was none.
+func (t *Totals) less(now float64, what quantity) float64 {
+	at, found := slices.BinarySearchFunc(t.numbers, hash(t, what), func(n total, of uint64) int { return cmp.Compare(n.of, of) })
+	if !found {
+		return less(now, 0)
+	}
+	return less(now, t.numbers[at].value)
+}
 
 // Since is the report of what has happened since an earlier one on the same job: every time and every number is that of
 // the interval, but levels, states and calls under way are of now. Of a job that has ended, with no earlier report (nil)
 // and with one on other ranks, it is the report itself, which is of the whole job. It keeps nothing of either that is
 // changed later.
-func (r *Report) Since(before *Report) *Report {
-	if before == nil || r.Job.Ended != nil || !sameRanks(r.Ranks, before.Ranks) {
+func (r *Report) Since(before *Totals) *Report {
+	if before == nil || r.Job.Ended != nil || !before.sameRanks(r.Ranks) {
 		return r
 	}
 	of := *r
-	of.Seconds, of.Whole = r.Time.Sub(before.Time).Seconds(), false
-	of.Ranks = ranksSince(r.Ranks, before.Ranks, of.Seconds)
-	of.Calls = callsSince(r, before)
-	of.Sizes = sizesSince(r.Sizes, before.Sizes)
-	of.Messages = messagesSince(r.Messages, before.Messages)
+	of.Seconds, of.Whole = r.Time.Sub(before.time).Seconds(), false
+	of.Ranks = before.ranksSince(r.Ranks, of.Seconds)
+	of.Calls = before.callsSince(r.Calls)
+	of.Sizes = before.sizesSince(r.Sizes)
+	of.Messages = before.messagesSince(r.Messages)
 	of.sortCalls()
 	of.Verdict = of.judge()
 	of.sortRanks()
@@ -30,14 +122,10 @@ func (r *Report) Since(before *Report) *Report {
 
 // sameRanks says whether the same processes were observed, so that totals of all can be subtracted: those of a rank that
 // has come are of its whole time, which may be long before an exporter finds it, and those of one that has left are missing.
-func sameRanks(now, before []Rank) bool {
-	was := map[who]*Rank{}
-	for i := range before {
-		was[before[i].who()] = &before[i]
-	}
-	return len(now) == len(before) && !slices.ContainsFunc(now, func(r Rank) bool {
-		b := was[r.who()]
-		return b == nil || b.PID != r.PID || b.Observed == 0 && r.Observed > 0
+func (t *Totals) sameRanks(now []Rank) bool {
+	return len(now) == len(t.ranks) && !slices.ContainsFunc(now, func(r Rank) bool {
+		was, known := t.ranks[r.who()]
+		return !known || was.pid != r.PID || was.observed == 0 && r.Observed > 0
 	})
 }
 
@@ -47,18 +135,14 @@ func less(now, before float64) float64 { return max(math.Round((now-before)*1e9)
 
 // ranksSince takes of a rank that was silent and answers again as much as of the others: what it did meanwhile has come
 // at once.
-func ranksSince(now, before []Rank, seconds float64) []Rank {
-	was := map[who]*Rank{}
-	for i := range before {
-		was[before[i].who()] = &before[i]
-	}
+func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 	ranks := slices.Clone(now)
 	for i := range ranks {
 		r := &ranks[i]
-		b := was[r.who()]
-		r.Observed, r.Inside = less(r.Observed, b.Observed), less(r.Inside, b.Inside)
-		r.Kind = api.KindSeconds{Send: less(r.Kind.Send, b.Kind.Send), Wait: less(r.Kind.Wait, b.Kind.Wait),
-			Collective: less(r.Kind.Collective, b.Kind.Collective), File: less(r.Kind.File, b.Kind.File)}
+		b := t.ranks[r.who()]
+		r.Observed, r.Inside = less(r.Observed, b.observed), less(r.Inside, b.inside)
+		r.Kind = api.KindSeconds{Send: less(r.Kind.Send, b.kind.Send), Wait: less(r.Kind.Wait, b.kind.Wait),
+			Collective: less(r.Kind.Collective, b.kind.Collective), File: less(r.Kind.File, b.kind.File)}
 		if times := r.Observed / seconds; times > 2 {
 			r.Observed, r.Inside = r.Observed/times, r.Inside/times
 			r.Kind = api.KindSeconds{Send: r.Kind.Send / times, Wait: r.Kind.Wait / times,
@@ -69,26 +153,22 @@ func ranksSince(now, before []Rank, seconds float64) []Rank {
 }
 
 // callsSince leaves out calls that have taken no time and were not called.
-func callsSince(r, before *Report) (calls []Call) {
-	was := map[called]*Call{}
-	for i := range before.Calls {
-		was[before.Calls[i].called()] = &before.Calls[i]
-	}
-	for _, c := range r.Calls {
-		b := was[c.called()]
-		if b == nil {
-			calls = append(calls, c)
-			continue
-		}
-		c.Calls, c.Seconds = less(c.Calls, b.Calls), less(c.Seconds, b.Seconds)
+func (t *Totals) callsSince(now []Call) (calls []Call) {
+	for _, c := range now {
+		what := quantity{called: hash(t, c.called())}
+		c.Calls, c.Seconds = t.less(c.Calls, quantity{kind: ofCalls, called: what.called}),
+			t.less(c.Seconds, quantity{kind: ofSeconds, called: what.called})
 		c.Bytes = maps.Clone(c.Bytes)
 		for direction := range c.Bytes {
-			c.Bytes[direction] = less(c.Bytes[direction], b.Bytes[direction])
+			what.kind, what.to = ofBytes, hash(t, direction)
+			c.Bytes[direction] = t.less(c.Bytes[direction], what)
 		}
+		what.to = 0
 		if c.ranks = maps.Clone(c.ranks); len(c.ranks) > 0 {
 			c.Most, c.MostSeconds = math.MaxInt, -1
 			for by, seconds := range c.ranks {
-				seconds = less(seconds, b.ranks[by])
+				what.kind, what.who = ofRank, by
+				seconds = t.less(seconds, what)
 				c.ranks[by] = seconds
 				if seconds > c.MostSeconds || seconds == c.MostSeconds && by.rank < c.Most {
 					c.Most, c.MostSeconds = by.rank, seconds
@@ -104,22 +184,12 @@ func callsSince(r, before *Report) (calls []Call) {
 
 func (c *Call) called() called { return called{c.Function, c.Kind, c.Object} }
 
-func sizesSince(now, before []Sizes) (sizes []Sizes) {
-	type bucket struct {
-		called
-		bytes float64
-	}
-	was := map[bucket]float64{}
-	for i := range before {
-		for _, b := range before[i].Buckets {
-			was[bucket{before[i].called(), b.Bytes}] = b.Calls
-		}
-	}
+func (t *Totals) sizesSince(now []Sizes) (sizes []Sizes) {
 	for _, s := range now {
-		all := s.Buckets
+		all, call := s.Buckets, hash(t, s.called())
 		s.Calls, s.Buckets = 0, nil
 		for _, b := range all {
-			if b.Calls = less(b.Calls, was[bucket{s.called(), b.Bytes}]); b.Calls > 0 {
+			if b.Calls = t.less(b.Calls, quantity{kind: ofSizes, called: call, bound: b.Bytes}); b.Calls > 0 {
 				s.Calls += b.Calls
 				s.Buckets = append(s.Buckets, b)
 			}
@@ -133,15 +203,11 @@ func sizesSince(now, before []Sizes) (sizes []Sizes) {
 
 func (s *Sizes) called() called { return called{s.Function, s.Kind, s.Object} }
 
-func messagesSince(now, before []Messages) (messages []Messages) {
-	was := map[pair]Messages{}
-	for _, m := range before {
-		was[pair{m.From, m.To}] = m
-	}
+func (t *Totals) messagesSince(now []Messages) (messages []Messages) {
 	for _, m := range now {
-		b := was[pair{m.From, m.To}]
-		if m.Messages = less(m.Messages, b.Messages); m.Messages > 0 {
-			m.Bytes = less(m.Bytes, b.Bytes)
+		from := who{rank: m.From}
+		if m.Messages = t.less(m.Messages, quantity{kind: ofMessages, who: from, to: hash(t, m.To)}); m.Messages > 0 {
+			m.Bytes = t.less(m.Bytes, quantity{kind: ofMessageBytes, who: from, to: hash(t, m.To)})
 			messages = append(messages, m)
 		}
 	}

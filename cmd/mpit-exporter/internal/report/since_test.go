@@ -1,6 +1,8 @@
 package report
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -37,7 +39,7 @@ func TestSince(t *testing.T) {
 	now.Messages[0].Messages++
 	now.Messages[0].Bytes += 2048
 
-	r := now.Since(before)
+	r := now.Since(before.Totals())
 	assert.False(t, r.Whole)
 	assert.InDelta(t, 10, r.Seconds, 1e-9)
 	assert.Equal(t, "late rank", r.Verdict.State)
@@ -77,21 +79,21 @@ func TestSinceAnotherBeginning(t *testing.T) {
 	for i := range now.Ranks {
 		now.Ranks[i].PID += 100
 	}
-	assert.InDelta(t, 10, now.Since(before).Ranks[0].Observed, 0)
+	assert.InDelta(t, 10, now.Since(before.Totals()).Ranks[0].Observed, 0)
 	assert.True(t, now.Since(nil).Whole)
 	ended := Of(reporttest.Late(), nil)[0]
-	assert.Same(t, ended, ended.Since(before))
+	assert.Same(t, ended, ended.Since(before.Totals()))
 }
 
 // An exporter that has been started anew finds half of a job's ranks a moment before the others: what those did in all
 // their time is not of the interval.
 func TestSinceOtherRanks(t *testing.T) {
 	some, all := running(100, 30, 31), running(105, 32, 33, 34, 35)
-	now := all.Since(some)
+	now := all.Since(some.Totals())
 	assert.True(t, now.Whole)
 	assert.Equal(t, 4, now.Verdict.Efficiency.Ranks)
 	assert.Equal(t, all.Calls, now.Calls)
-	fewer := running(105, 32, 33).Since(running(100, 30, 31, 32, 33))
+	fewer := running(105, 32, 33).Since(running(100, 30, 31, 32, 33).Totals())
 	assert.True(t, fewer.Whole, "what is missing is not time that went back")
 }
 
@@ -103,7 +105,40 @@ func TestSinceARankWasSilent(t *testing.T) {
 			r.Observed, r.Inside = r.Observed+55, r.Inside+44
 		}
 	}
-	r := now.Since(before)
+	r := now.Since(before.Totals())
 	assert.InDelta(t, 5, r.Ranks[indexOf(r, 1)].Observed, 1e-9)
 	assert.Equal(t, 2, r.Verdict.Efficiency.Ranks)
+}
+
+// What is remembered of a moment is numbers: a fraction of what a report takes, whatever the names are.
+func TestTotalsAreSmall(t *testing.T) {
+	const ranks, each = 20, 500
+	list := api.ValueList{}
+	for i := range ranks {
+		r := reporttest.RankOf(i, "node1", 1)
+		v := api.VariableValues{Metric: "mpit_call_time_seconds", Kind: "histogram", Distribution: true}
+		for n := range each {
+			v.Series = append(v.Series, api.SeriesValue{Labels: map[string]string{"function": "MPI_Send",
+				"comm": fmt.Sprintf("communicator %d of rank %d", n, i)}, Count: "5", Sum: "9"})
+		}
+		r.Variables = []api.VariableValues{v}
+		list.Ranks = append(list.Ranks, r)
+	}
+	r := Of([]api.ValueList{list}, nil)[0]
+	heap := func() int {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap()
+	var kept [10]*Totals
+	for i := range kept {
+		kept[i] = r.Totals()
+	}
+	bytes := (heap() - before) / len(kept) / (ranks * each)
+	t.Log(bytes, "bytes for each series")
+	assert.Less(t, bytes, 3*16*3/2, "three numbers")
+	runtime.KeepAlive(kept)
+	runtime.KeepAlive(r)
 }

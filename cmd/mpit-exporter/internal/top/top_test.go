@@ -87,7 +87,7 @@ func (j *job) report(t *testing.T) *report.Report {
 	t.Helper()
 	now, before := report.Of([]api.ValueList{j.at(424)}, nil), report.Of([]api.ValueList{j.at(422)}, nil)
 	require.Len(t, now, 1)
-	return now[0].Since(before[0]).WithRanks(30) // as the exporter answers
+	return now[0].Since(before[0].Totals()).WithRanks(30) // as the exporter answers
 }
 
 // several are so many that do the same.

@@ -39,7 +39,11 @@ const maxAncestors = 32
 // launch, and by the launcher's process where they don't. pid is of the process, proc is /proc.
 func Of(env preload.Environment, host string, pid int, proc fs.FS) Launch {
 	parent := StatOf(proc, pid).PPID
-	attributes := map[string]string{"ppid": strconv.Itoa(parent)}
+	attributes := map[string]string{
+		"ppid": strconv.Itoa(parent), "ppid_started": strconv.FormatUint(StatOf(proc, parent).Started, 10),
+	}
+	hello := &mpit.Hello{Host: host, Attributes: attributes}
+	local := identity.FromHello(hello).ID.World // before anything else is known
 	for _, entry := range env {
 		if name, value, ok := strings.Cut(entry, "="); ok {
 			if _, twice := attributes[name]; !twice {
@@ -47,11 +51,11 @@ func Of(env preload.Environment, host string, pid int, proc fs.FS) Launch {
 			}
 		}
 	}
-	l := Launch{ID: identity.FromHello(&mpit.Hello{Host: host, Attributes: attributes}).ID}
+	l := Launch{ID: identity.FromHello(hello).ID}
 
 	// The host, because /tmp may be shared by nodes.
 	parts := []string{host, l.ID.JobID, l.ID.World}
-	if local := host + "-" + strconv.Itoa(parent); l.ID.World == local {
+	if l.ID.World == local {
 		// The parent's number stands for a launcher without a name, but may be a wrapper's, of this rank alone.
 		if l.ID.JobID == local {
 			parts[1] = ""

@@ -75,7 +75,7 @@ func TestLaunch(t *testing.T) {
 	l := Of(preload.Environment(pmix("77", "4000")), "node", 101, proc)
 	assert.Equal(t, "77", l.ID.JobID)
 	assert.Equal(t, "77", l.ID.World)
-	assert.Equal(t, "node-300", Of(nil, "node", 301, proc).ID.JobID)
+	assert.Equal(t, "node-300-30000", Of(nil, "node", 301, proc).ID.JobID)
 }
 
 // TestLaunchWithoutProc: where /proc can't be read, there is one all the same.

@@ -36,6 +36,8 @@ var files = []string{sockets.AgentFile, sockets.ControlFile, PresenceFile, LogFi
 const (
 	// failedFor is how long after a failure nobody tries again: the other ranks of a launch come within that.
 	failedFor = time.Minute
+	// maxPath leaves room for a launch's directory and a socket in it: the kernel's paths of sockets have 107 bytes.
+	maxPath = 107 - len("/0123456789abcdef/"+sockets.ControlFile)
 	// maxStale bounds how many directories one start looks at.
 	maxStale = 1000
 )
@@ -46,12 +48,48 @@ type Base struct {
 	root *os.Root
 }
 
-// Open opens parent/mpit-exporter-<uid>, and makes it where it is not there. In /tmp anybody may have made it before:
+// Parents are where the directory of all launches may be, the best place first: the user's own where there is one, and
+// /tmp, where anybody may have taken the name. Nobody can take one in the user's home directory; it comes last, as it
+// may be on a file system that knows neither sockets nor locks. All processes of a launch find the same.
+func Parents(getenv func(string) string) (parents []string) {
+	if dir := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		if root, err := openPrivate(dir, dir, os.Lstat, os.OpenRoot); err == nil {
+			_ = root.Close()
+			parents = append(parents, dir)
+		}
+	}
+	parents = append(parents, "/tmp")
+	if dir := getenv("HOME"); filepath.IsAbs(dir) {
+		parents = append(parents, dir)
+	}
+	return parents
+}
+
+// Open opens mpit-exporter-<uid> in the first of the parents that has it, or in which it can be made.
+func Open(parents ...string) (base *Base, err error) {
+	for i, parent := range parents {
+		base, openErr := openIn(parent)
+		if openErr == nil {
+			return base, nil
+		}
+		if i == 0 {
+			err = openErr
+		} else {
+			err = fmt.Errorf("%w; %w", err, openErr)
+		}
+	}
+	return nil, fmt.Errorf("%w; name another directory with --own.dir", err)
+}
+
+// openIn opens parent/mpit-exporter-<uid>, and makes it where it is not there. In /tmp anybody may have made it before:
 // it must be a directory, no link to one, the user's, and closed to all others.
-func Open(parent string) (*Base, error) {
+func openIn(parent string) (*Base, error) {
 	path := filepath.Join(parent, fmt.Sprintf("%s-%d", cli.ProgramName, os.Geteuid()))
+	if len(path) > maxPath {
+		return nil, fmt.Errorf("%s is too long a path for a socket in it", path)
+	}
 	if err := unix.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("making %s: %w; name another directory with --own.dir", path, err)
+		return nil, fmt.Errorf("making %s: %w", path, err)
 	}
 	root, err := openPrivate(path, path, os.Lstat, os.OpenRoot)
 	if err != nil {
@@ -68,18 +106,17 @@ func (b *Base) Close() { _ = b.root.Close() }
 func openPrivate(
 	name, path string, lstat func(string) (fs.FileInfo, error), open func(string) (*os.Root, error),
 ) (*os.Root, error) {
-	const remedy = "name another place with --own.dir"
 	named, err := lstat(name)
 	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w; %s", path, cause(err), remedy)
+		return nil, fmt.Errorf("opening %s: %w", path, cause(err))
 	}
-	noDirectory := fmt.Errorf("%s is not a directory, though it should be one of yours; remove it or %s", path, remedy)
+	noDirectory := fmt.Errorf("%s is not a directory, though it should be one of yours", path)
 	if !named.IsDir() {
 		return nil, noDirectory
 	}
 	root, err := open(name)
 	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w; %s", path, cause(err), remedy)
+		return nil, fmt.Errorf("opening %s: %w", path, cause(err))
 	}
 	info, err := root.Stat(".")
 	switch {
@@ -88,9 +125,9 @@ func openPrivate(
 	case !os.SameFile(info, named): // a link has taken its place meanwhile
 		err = noDirectory
 	case int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid():
-		err = fmt.Errorf("%s belongs to user %d, not to you; %s", path, info.Sys().(*syscall.Stat_t).Uid, remedy)
+		err = fmt.Errorf("%s belongs to user %d, not to you", path, info.Sys().(*syscall.Stat_t).Uid)
 	case info.Mode().Perm()&0o077 != 0:
-		err = fmt.Errorf("%s is open to others (mode %#o); chmod 700 it or %s", path, info.Mode().Perm(), remedy)
+		err = fmt.Errorf("%s is open to others (mode %#o); chmod 700 it", path, info.Mode().Perm())
 	default:
 		return root, nil
 	}

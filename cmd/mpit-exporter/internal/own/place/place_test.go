@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
@@ -19,9 +21,9 @@ const (
 	keyTwo = "fedcba9876543210"
 )
 
-func baseIn(t *testing.T, parent string) *Base {
+func baseIn(t *testing.T, parents ...string) *Base {
 	t.Helper()
-	base, err := Open(parent)
+	base, err := Open(parents...)
 	require.NoError(t, err)
 	t.Cleanup(base.Close)
 	return base
@@ -63,7 +65,7 @@ func TestOpenBase(t *testing.T) {
 		}, "belongs to user 12345, not to you"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			parent := t.TempDir()
+			parent, home := cmdtest.ShortDir(t), cmdtest.ShortDir(t)
 			path := filepath.Join(parent, name)
 			test.make(t, path)
 			base, err := Open(parent)
@@ -71,6 +73,8 @@ func TestOpenBase(t *testing.T) {
 				assert.ErrorContains(t, err, test.err)
 				assert.ErrorContains(t, err, path)
 				assert.ErrorContains(t, err, "--own.dir")
+				base = baseIn(t, parent, home)
+				assert.Equal(t, filepath.Join(home, name), base.Path, "the next place")
 				return
 			}
 			require.NoError(t, err)
@@ -80,13 +84,42 @@ func TestOpenBase(t *testing.T) {
 			assert.Equal(t, os.ModeDir|0o700, info.Mode())
 		})
 	}
-	_, err := Open("/nowhere")
-	assert.ErrorContains(t, err, "--own.dir")
+	_, err := Open("/nowhere", "/"+strings.Repeat("long", 20))
+	assert.ErrorContains(t, err, "making /nowhere/")
+	assert.ErrorContains(t, err, "too long a path for a socket in it; name another directory with --own.dir")
+}
+
+// TestParents: the user's own directory comes first, if it is that; the home directory is there for when all else is taken.
+func TestParents(t *testing.T) {
+	dir := t.TempDir()
+	own, open, link := filepath.Join(dir, "own"), filepath.Join(dir, "open"), filepath.Join(dir, "link")
+	require.NoError(t, os.Mkdir(own, 0o700))
+	require.NoError(t, os.Mkdir(open, 0o755))
+	require.NoError(t, os.Symlink(own, link))
+	for _, test := range []struct {
+		name, runtime, home string
+		want                []string
+	}{
+		{"all there is", own, "/home/me", []string{own, "/tmp", "/home/me"}},
+		{"neither", "", "", []string{"/tmp"}},
+		{"one that is gone", filepath.Join(dir, "none"), "", []string{"/tmp"}},
+		{"one that others can look into", open, "", []string{"/tmp"}},
+		{"a link", link, "", []string{"/tmp"}},
+		{"paths that depend on where one is", ".", "here", []string{"/tmp"}},
+	} {
+		variables := map[string]string{"XDG_RUNTIME_DIR": test.runtime, "HOME": test.home}
+		assert.Equal(t, test.want, Parents(func(name string) string { return variables[name] }), test.name)
+	}
+	if os.Geteuid() != 0 {
+		return // only root can give it to another user
+	}
+	require.NoError(t, os.Chown(own, 12345, 0))
+	assert.Equal(t, []string{"/tmp"}, Parents(func(string) string { return own })[:1])
 }
 
 // TestLaunchesDirectoryIsChecked: what stands in the place of a launch's directory is believed as little.
 func TestLaunchesDirectoryIsChecked(t *testing.T) {
-	base := baseIn(t, t.TempDir())
+	base := baseIn(t, cmdtest.ShortDir(t))
 	require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(base.Path, keyOne)))
 	_, err := base.Lock(keyOne)
 	assert.ErrorContains(t, err, "is not a directory")
@@ -97,7 +130,7 @@ func TestLaunchesDirectoryIsChecked(t *testing.T) {
 }
 
 func TestLock(t *testing.T) {
-	base := baseIn(t, t.TempDir())
+	base := baseIn(t, cmdtest.ShortDir(t))
 	dir := lockIn(t, base, keyOne)
 	other, err := base.Lock(keyOne)
 	require.NoError(t, err)
@@ -118,7 +151,7 @@ func TestLock(t *testing.T) {
 // TestLockOfARemovedDirectory: who has opened the directory just before it was removed does not take a lock that
 // nobody else can find.
 func TestLockOfARemovedDirectory(t *testing.T) {
-	base := baseIn(t, t.TempDir())
+	base := baseIn(t, cmdtest.ShortDir(t))
 	lockIn(t, base, keyOne).Close()
 	opened, err := base.open(keyOne)
 	require.NoError(t, err)
@@ -142,7 +175,7 @@ func TestLockOfARemovedDirectory(t *testing.T) {
 
 // TestRemoveLeavesNothing that is ours, and all that isn't.
 func TestRemoveLeavesNothing(t *testing.T) {
-	parent := t.TempDir()
+	parent := cmdtest.ShortDir(t)
 	base := baseIn(t, parent)
 	dir := lockIn(t, base, keyOne)
 	for _, name := range files {
@@ -162,7 +195,7 @@ func TestRemoveLeavesNothing(t *testing.T) {
 
 // TestCleanTheDead: what exporters have left that were killed goes when the next one starts, and nothing else.
 func TestCleanTheDead(t *testing.T) {
-	parent, sd := t.TempDir(), t.TempDir()
+	parent, sd := cmdtest.ShortDir(t), t.TempDir()
 	base := baseIn(t, parent)
 	names := []string{"0000000000000000", "1111111111111111", "2222222222222222", "3333333333333333",
 		"4444444444444444", "5555555555555555"}
@@ -211,7 +244,7 @@ func TestCleanTheDead(t *testing.T) {
 }
 
 func TestFailedIsForgotten(t *testing.T) {
-	base := baseIn(t, t.TempDir())
+	base := baseIn(t, cmdtest.ShortDir(t))
 	dir := lockIn(t, base, keyOne)
 	defer dir.Close()
 	now := time.Now()

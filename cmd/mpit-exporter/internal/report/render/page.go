@@ -2,6 +2,7 @@ package render
 
 import (
 	_ "embed" // page.html
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/palette"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 //go:embed page.html
@@ -27,10 +29,14 @@ func HTML(r *report.Report, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
+	data, err := json.Marshal(r.WithRanks(0))
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
 	v := viewOf(r)
 	err = t.Execute(w, map[string]any{"Title": v.Title, "About": v.About, "Verdict": v.Verdict, "Whole": v.whole(),
 		"Matrix": v.matrix(), "Palette": template.CSS(palette.CSS), //nolint:gosec // G203: it is this program's
-		"Sections": v.sections(), "JSON": r.WithRanks(0)})
+		"Sections": v.sections(), "JSON": json.RawMessage(mapping.EscapeHidden(data))})
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}

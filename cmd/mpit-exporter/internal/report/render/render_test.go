@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // A job that runs has no end, even if some of its ranks have ended.
@@ -79,13 +81,18 @@ func TestWithoutACallProfile(t *testing.T) {
 func TestNothingOfARankIsObeyed(t *testing.T) {
 	list := reporttest.Late()[0]
 	list.Ranks[0].Rank.JobName = "<script>\x1b[2J</script>"
-	list.Ranks[0].Variables[0].Series[0].Labels["comm"] = `</script><b onload="x">`
+	list.Ranks[0].Variables[0].Series[0].Labels["comm"] = "</script><b onload=\"x\">\u202egnp.exe\u200b"
 	r := report.Of([]api.ValueList{list}, nil)[0]
 	var page, text bytes.Buffer
 	require.NoError(t, HTML(r, &page))
 	assert.NotContains(t, page.String(), "<b onload")
 	assert.Contains(t, page.String(), `title="1 to 2: 1000 KiB, 500 messages"><span class="send" style="opacity:1.00"`)
 	assert.NotContains(t, page.String(), "<script>\x1b")
+	var data bytes.Buffer
+	require.NoError(t, r.JSON(&data))
+	for _, all := range []string{page.String(), data.String()} {
+		assert.False(t, strings.ContainsFunc(all, func(r rune) bool { return r > ' ' && mapping.Hidden(r) }), all)
+	}
 	require.NoError(t, Text(r, &text))
 	assert.NotContains(t, text.String(), "\x1b")
 	read, err := report.Read(page.Bytes())

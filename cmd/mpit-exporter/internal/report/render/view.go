@@ -91,7 +91,7 @@ func (v *view) sections() (all []section) {
 	for _, s := range []section{v.efficiency(), v.underWay(), v.calls(), v.ranks(), v.sizes(), v.messages(),
 		v.levels()} {
 		if len(s.Rows) > 0 {
-			all = append(all, s)
+			all = append(all, s.clean())
 		}
 	}
 	if v.report.LeftOut > 0 {
@@ -99,6 +99,16 @@ func (v *view) sections() (all []section) {
 			"%d ranks or series had no room in an exporter's answer", v.report.LeftOut)}}}})
 	}
 	return all
+}
+
+// clean is the section as text that may stand anywhere.
+func (s section) clean() section {
+	for _, row := range s.Rows {
+		for i, cell := range row.Cells {
+			row.Cells[i] = table.Clean(cell)
+		}
+	}
+	return s
 }
 
 func (v *view) calls() section {

@@ -41,16 +41,39 @@ func New(path, node string, mode os.FileMode) (*File, error) {
 	return &File{path, node, mode}, nil
 }
 
+// tried is how much is written on trial: a disk that is full refuses it.
+const tried = 64 << 10
+
+// replaceable fails if another file can't stand in the place of this one, or shouldn't: what a link leads to is what
+// was meant to be written.
+func (f *File) replaceable() error {
+	dir := filepath.Dir(f.path)
+	var file, in unix.Stat_t
+	if unix.Lstat(f.path, &file) == nil && unix.Stat(dir, &in) == nil {
+		me := uint32(os.Geteuid())
+		switch {
+		case file.Mode&unix.S_IFMT == unix.S_IFLNK:
+			return fmt.Errorf("%s is a link", f.path)
+		case file.Mode&unix.S_IFMT != unix.S_IFREG:
+			return fmt.Errorf("%s is no regular file", f.path)
+		case in.Mode&unix.S_ISVTX != 0 && me != 0 && me != file.Uid && me != in.Uid:
+			return fmt.Errorf("%s belongs to user %d, and nobody else can replace it in %s", f.path, file.Uid, dir)
+		}
+	}
+	return nil
+}
+
 // Try fails if the file can't be written.
 func (f *File) Try() error {
-	if about, err := os.Stat(f.path); err == nil && !about.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", f.path)
+	if err := f.replaceable(); err != nil {
+		return err
 	}
-	tried, err := os.CreateTemp(filepath.Dir(f.path), "."+filepath.Base(f.path)+"-*.tmp")
+	temporary, err := os.CreateTemp(filepath.Dir(f.path), "."+filepath.Base(f.path)+"-*.tmp")
 	if err != nil {
 		return err
 	}
-	return errors.Join(tried.Close(), os.Remove(tried.Name()))
+	_, err = temporary.Write(make([]byte, tried))
+	return errors.Join(err, temporary.Close(), os.Remove(temporary.Name()))
 }
 
 // writerOf is what writes a report to a file with that name.
@@ -106,6 +129,9 @@ func largest(reports []*report.Report) *report.Report {
 
 func (f *File) write(r *report.Report) error {
 	writes, err := writerOf(f.path)
+	if err == nil {
+		err = f.replaceable()
+	}
 	if err != nil {
 		return err
 	}

@@ -85,9 +85,34 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	f, err := New(filepath.Join(dir, "a.html"), "node1", 0o600)
 	require.NoError(t, err)
 	assert.ErrorContains(t, f.Try(), "no regular file")
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "b.html")))
+	f, err = New(filepath.Join(dir, "b.html"), "node1", 0o600)
+	require.NoError(t, err)
+	assert.ErrorContains(t, f.Try(), "is a link")
+	all := reporttest.Late()
+	all[0].Ranks = append(all[0].Ranks, all[1].Ranks...)
+	assert.ErrorContains(t, f.Write(t.Context(), all[0]), "is a link", "nor is it replaced")
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	assert.Len(t, files, 1, "nothing is left of the trial")
+	assert.Len(t, files, 2, "nothing is left of the trial")
+}
+
+// On a disk that is full, too.
+func TestFileOnAFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount one")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, "size=32k"); err != nil {
+		t.Skip("nothing can be mounted here: ", err)
+	}
+	defer func() { assert.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) }()
+	f, err := New(filepath.Join(dir, "run.html"), "node1", 0o600)
+	require.NoError(t, err)
+	require.ErrorIs(t, f.Try(), unix.ENOSPC)
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, files, "of the trial")
 }
 
 // A job on one node leaves its report and nothing else.

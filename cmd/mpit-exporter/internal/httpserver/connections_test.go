@@ -1,24 +1,18 @@
 package httpserver
 
 import (
-	"bytes"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
 
 // docs/metrics.md has the reasons of mpit_exporter_http_refused_total.
@@ -50,27 +44,18 @@ func TestAddress(t *testing.T) {
 	for remote, want := range map[string]string{
 		"192.0.2.7:1234":            "192.0.2.7",
 		"[::ffff:192.0.2.7]:1":      "192.0.2.7",
-		"[::1]:1":                   "::1",
+		"[::1]:1":                   thisHost,
+		"127.0.0.1:1":               thisHost,
+		"127.255.1.2:1":             thisHost,
+		"[::ffff:127.0.0.2]:1":      thisHost,
 		"[2001:db8:1:2:3:4:5:6]:1":  "2001:db8:1:2::/64",
 		"[2001:db8:1:2:ff::1]:9999": "2001:db8:1:2::/64",
 		"[fe80::1%eth0]:1":          "fe80::/64",
-		"[::1%x]:1":                 "::1",
+		"[::1%x]:1":                 thisHost,
 		"host(2):5":                 "host(2):5",
 		"":                          "",
 	} {
 		assert.Equal(t, want, address(remote), remote)
-	}
-}
-
-func TestScrapeTime(t *testing.T) {
-	for header, want := range map[string]time.Duration{
-		"":      usualScrape,
-		"5":     5 * time.Second,
-		"1e300": longestScrape,
-		"-1":    usualScrape,
-		"NaN":   usualScrape,
-	} {
-		assert.Equal(t, want, scrapeTime(http.Header{TimeoutHeader: {header}}), header)
 	}
 }
 
@@ -156,66 +141,6 @@ func TestOldestUnusedConnectionGoes(t *testing.T) {
 	c.note(conns["first"], http.StateActive)
 	c.note(conns["first"], http.StateIdle)
 	assert.Equal(t, conns["second"], c.note(conns["fourth"], http.StateNew))
-}
-
-// One address has half of the requests under way, another one goes on.
-func TestSharedRequests(t *testing.T) {
-	refused := newRefusals()
-	reached, release := make(chan struct{}), make(chan struct{})
-	h := perAddress(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		reached <- struct{}{}
-		<-release
-	}), 3, refused)
-	done := make(chan struct{})
-	ask := func(from string) *httptest.ResponseRecorder {
-		w := httptest.NewRecorder()
-		req := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
-		req.RemoteAddr = from
-		h.ServeHTTP(w, req)
-		return w
-	}
-	for _, from := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1"} {
-		go func() {
-			ask(from)
-			done <- struct{}{}
-		}()
-		<-reached
-	}
-	w := ask("192.0.2.1:3")
-	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
-	assert.Contains(t, w.Body.String(), "2 requests of this address")
-	assert.InDelta(t, 1, counted64(refused.WithLabelValues(refusedAddressScrapes)), 0)
-	close(release)
-	for range 3 {
-		<-done
-	}
-	go func() {
-		ask("192.0.2.1:4")
-		done <- struct{}{}
-	}()
-	<-reached
-	<-done
-}
-
-// A client that does not read what it has asked for is let go.
-func TestUnreadPageIsGivenUp(t *testing.T) {
-	ended := make(chan error, 1)
-	s := httptest.NewServer(hurried(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, err := w.Write(bytes.Repeat([]byte("x"), 64<<20)) // more than sockets hold
-		ended <- err
-	}), 50*time.Millisecond))
-	defer s.Close()
-	conn, err := net.Dial("tcp", s.Listener.Addr().String())
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n"+TimeoutHeader+": 0.05\r\n\r\n")
-	require.NoError(t, err)
-	select {
-	case err := <-ended:
-		assert.ErrorContains(t, err, "timeout")
-	case <-time.After(cmdtest.Patience):
-		require.Fail(t, "still writing")
-	}
 }
 
 // FuzzAddress: who connects is named, whatever his address looks like.

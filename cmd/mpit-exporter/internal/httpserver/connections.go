@@ -2,48 +2,16 @@ package httpserver
 
 import (
 	"container/list"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Scrapers are not trusted. One address may use up half of what there is, so that the scrapes of another one go on.
-
-const (
-	// sendTime is how long a client may take to read the page, beyond the time that its scrape may take. Without it
-	// 40 clients that do not read would keep all others out for as long as the server's own timeout.
-	sendTime = 20 * time.Second
-	// usualScrape is how long a scrape may take that doesn't say its timeout; longestScrape is the longest that it
-	// may ask for.
-	usualScrape, longestScrape = 10 * time.Second, 100 * time.Second
-	// TimeoutHeader says in seconds when the scraper will stop waiting.
-	TimeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
-)
-
-// Reasons of mpit_exporter_http_refused_total.
-const (
-	refusedConnections        = "too_many_connections"
-	refusedAddressConnections = "too_many_connections_of_address"
-	refusedAddressScrapes     = "too_many_scrapes_of_address"
-)
-
-// newRefusals counts what scrapers were refused before the exporter saw a request, by reason.
-func newRefusals() *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "mpit_exporter_http_refused_total",
-		Help: "HTTP connections and requests refused because too many were open, by reason.",
-	}, []string{"reason"})
-	for _, reason := range []string{refusedConnections, refusedAddressConnections, refusedAddressScrapes} {
-		c.WithLabelValues(reason)
-	}
-	return c
-}
+// thisHost is the address of all that ask from this machine: any of its users has all of 127.0.0.0/8.
+const thisHost = "127.0.0.0/8"
 
 // address names the other end: an IPv4 address, or the /64 of an IPv6 one, because one host may have all of that.
 func address(remote string) string {
@@ -52,7 +20,10 @@ func address(remote string) string {
 		return remote // not TCP
 	}
 	ip := at.Addr().Unmap().WithZone("")
-	if ip.Is6() && !ip.IsLoopback() {
+	if ip.IsLoopback() {
+		return thisHost
+	}
+	if ip.Is6() {
 		if network, err := ip.Prefix(64); err == nil {
 			return network.String()
 		}
@@ -155,55 +126,4 @@ func (c *connections) forget(known *httpConnection) {
 	if c.each[known.from]--; c.each[known.from] == 0 {
 		delete(c.each, known.from)
 	}
-}
-
-// perAddress lets one address have only half of limit requests under way at once.
-func perAddress(next http.Handler, limit int, refused *prometheus.CounterVec) http.Handler {
-	var mu sync.Mutex
-	each := map[string]int{}
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		from := address(req.RemoteAddr)
-		mu.Lock()
-		full := each[from] >= half(limit)
-		if !full {
-			each[from]++
-		}
-		mu.Unlock()
-		if full {
-			refused.WithLabelValues(refusedAddressScrapes).Inc()
-			say(w, http.StatusServiceUnavailable, fmt.Sprintf("%d requests of this address are being served "+
-				"already, half of --web.max-requests", half(limit)))
-			return
-		}
-		defer func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if each[from]--; each[from] == 0 {
-				delete(each, from)
-			}
-		}()
-		next.ServeHTTP(w, req)
-	})
-}
-
-// hurried gives clients only so long to read what they have asked for: send beyond the time that their scrape may
-// take.
-func hurried(next http.Handler, send time.Duration) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		// Where it can't be set the server's own timeout holds.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTime(req.Header) + send))
-		next.ServeHTTP(w, req)
-	})
-}
-
-// scrapeTime is how long a scrape may take, by its header.
-func scrapeTime(header http.Header) time.Duration {
-	s, err := strconv.ParseFloat(header.Get(TimeoutHeader), 64)
-	switch {
-	case err != nil || !(s > 0): // NaN, too
-		return usualScrape
-	case s >= longestScrape.Seconds():
-		return longestScrape
-	}
-	return time.Duration(s * float64(time.Second))
 }

@@ -1,0 +1,110 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+)
+
+// maxError is how much is read of an error's text.
+const maxError = 64 << 10
+
+// StatusError is an answer with another status than 200.
+type StatusError struct {
+	Code int
+	text string
+}
+
+func (e *StatusError) Error() string { return e.text }
+
+// ErrTooLarge is that an answer had no room.
+var ErrTooLarge = errors.New("the answer is too large")
+
+// Fetch gets JSON from an address, of something that answers like what is named, and has it decoded. The other side
+// isn't trusted, as any user may listen on a port: the answer ends where there is no room for what would be made of it,
+// in bytes of memory, and Fetch ends with ctx.
+func Fetch(ctx context.Context, from *url.URL, like string, room int, decode func(*json.Decoder) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), http.NoBody)
+	if err != nil {
+		return err
+	}
+	where := (&url.URL{Scheme: from.Scheme, User: from.User, Host: from.Host, Path: from.Path}).Redacted()
+	err = cli.Await(ctx, func() error {
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			if inner := (*url.Error)(nil); errors.As(err, &inner) {
+				err = inner.Err // the query says nothing to a user
+			}
+			return fmt.Errorf("asking %s: %w", where, err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		if response.StatusCode != http.StatusOK {
+			text, _ := io.ReadAll(io.LimitReader(response.Body, maxError))
+			return &StatusError{response.StatusCode, fmt.Sprintf("%s answers %s: %s", where,
+				table.Clean(response.Status), answerError(text))}
+		}
+		body := &bounded{from: response.Body, room: room, left: room}
+		err = decode(json.NewDecoder(body))
+		if body.err != nil {
+			err = body.err // the decoder's may be about what it lacks
+		}
+		switch {
+		case body.err != nil, errors.Is(err, ErrTooLarge):
+			return fmt.Errorf("reading the answer of %s: %w", where, err)
+		case err != nil:
+			return fmt.Errorf("%s does not answer like %s: %w", where, like, err)
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return fmt.Errorf("asking %s: %w", where, context.Cause(ctx))
+	}
+	return err
+}
+
+// bounded reads JSON until the values in it would take more memory than there is room.
+type bounded struct {
+	from       io.Reader
+	room, left int
+	err        error // what reading has failed with
+}
+
+// What becomes of JSON, in bytes of memory, roughly: an object of two characters may be a rank without properties.
+const (
+	perByte   = 4 // read, and copied as buffers grow
+	perObject = 512
+	perQuote  = 16 // a text has two
+)
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	b.left -= perByte*n + perObject*bytes.Count(p[:n], []byte{'{'}) + perQuote*bytes.Count(p[:n], []byte{'"'})
+	if b.left < 0 {
+		n, err = 0, fmt.Errorf("%w: it would take more than %d MiB of memory", ErrTooLarge, b.room>>20)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
+}
+
+// answerError is the text of the API's error, or the beginning of whatever else was answered.
+func answerError(body []byte) string {
+	var answer struct {
+		Error string `json:"error"`
+	}
+	text := string(body)
+	if json.Unmarshal(body, &answer) == nil && answer.Error != "" {
+		text = answer.Error
+	}
+	return table.Shorten(table.Clean(strings.TrimSpace(text)), 200)
+}

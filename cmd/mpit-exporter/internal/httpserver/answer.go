@@ -1,0 +1,144 @@
+package httpserver
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+const (
+	// plainBytes is how large an answer may be that is not worth compressing.
+	plainBytes = 4 << 10
+	// sendBytes is how much of an answer is uncompressed at a time for who doesn't take gzip.
+	sendBytes = 32 << 10
+)
+
+// made serves what a handler says once it has said it all: nothing that it has taken for its answer, no lock and no
+// turn, waits for a client that reads slowly. Until then the answer is compressed while it is written.
+func made(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		t := w.(*tracked)
+		a := &answer{header: w.Header(), visit: t.visit, status: http.StatusOK}
+		next.ServeHTTP(a, req)
+		if err := a.finish(); err != nil {
+			clear(a.header)
+			say(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		_ = a.send(w, req) // the client has gone, or has been let go, which is counted
+	})
+}
+
+// answer is one that is being made.
+type answer struct {
+	header http.Header
+	visit  *visit
+	status int
+	body   bytes.Buffer // as it has been written, or compressed
+	zip    *gzip.Writer // nil: it has not become large
+	err    error        // why it can't be made
+}
+
+// Header is the client's own.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader notes the status.
+func (a *answer) WriteHeader(status int) { a.status = status }
+
+func (a *answer) Write(p []byte) (int, error) {
+	switch {
+	case a.err != nil:
+		return 0, a.err
+	case a.zip != nil:
+		return a.zip.Write(p)
+	case a.body.Len()+len(p) <= plainBytes:
+		return a.body.Write(p)
+	}
+	begun := bytes.Clone(a.body.Bytes())
+	a.body.Reset()
+	a.zip = zippers.Get().(*gzip.Writer)
+	a.zip.Reset((*held)(a))
+	if _, err := a.zip.Write(begun); err != nil {
+		return 0, err
+	}
+	return a.zip.Write(p)
+}
+
+// held is where an answer's compressed bytes go: they count.
+type held answer
+
+func (h *held) Write(p []byte) (int, error) {
+	before := h.body.Cap()
+	n, _ := h.body.Write(p)
+	if more := h.body.Cap() - before; more > 0 && h.err == nil {
+		h.err = h.visit.hold(more)
+	}
+	return n, h.err
+}
+
+// zippers and unzippers are used again: a new one has its tables to allocate.
+var (
+	zippers = sync.Pool{New: func() any {
+		z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+		if err != nil {
+			panic(err) // the level is a constant
+		}
+		return z
+	}}
+	unzippers = sync.Pool{New: func() any { return new(gzip.Reader) }}
+)
+
+// finish says that all has been written.
+func (a *answer) finish() error {
+	if a.zip == nil {
+		return a.err
+	}
+	err := a.zip.Close()
+	a.zip.Reset(nil) // not to hold on to the answer
+	zippers.Put(a.zip)
+	if a.err == nil {
+		a.err = err
+	}
+	return a.err
+}
+
+// send writes it to the client.
+func (a *answer) send(w http.ResponseWriter, req *http.Request) error {
+	a.header.Add("Vary", "Accept-Encoding")
+	if a.zip != nil && !takesGzip(req.Header) {
+		w.WriteHeader(a.status)
+		z := unzippers.Get().(*gzip.Reader)
+		defer unzippers.Put(z)
+		if err := z.Reset(&a.body); err != nil {
+			return err
+		}
+		_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{z}, make([]byte, sendBytes))
+		return err
+	}
+	if a.zip != nil {
+		a.header.Set("Content-Encoding", "gzip")
+	}
+	a.header.Set("Content-Length", strconv.Itoa(a.body.Len()))
+	w.WriteHeader(a.status)
+	_, err := w.Write(a.body.Bytes())
+	return err
+}
+
+// takesGzip says whether the client says so.
+func takesGzip(header http.Header) bool {
+	for _, value := range header.Values("Accept-Encoding") {
+		for part := range strings.SplitSeq(value, ",") {
+			coding, weight, weighed := strings.Cut(part, ";")
+			if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
+				weight = strings.TrimPrefix(strings.TrimSpace(weight), "q=")
+				return !weighed || strings.Trim(weight, "0.") != ""
+			}
+		}
+	}
+	return false
+}
