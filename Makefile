@@ -32,7 +32,7 @@ LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 TEST_PARTS := test-format test-unit-file test-packages test-unit test-bench test-agent test-e2e
-TEST_TIMEOUT ?= 20m
+TEST_TIMEOUT ?= 60m
 SOAK_SECONDS ?= 600
 DIST_ARCHES ?= amd64 arm64
 TEST_DIST_ARCHES ?= $(shell $(GO) env GOARCH)
@@ -128,7 +128,7 @@ test-dist: ## not in make test, but in CI: a release made twice, in two director
 
 .PHONY: test-unit
 test-unit: build
-	$(GO) test -timeout $(TEST_TIMEOUT) ./...
+	MPIT_TEST_BUILT=1 $(GO) test -timeout $(TEST_TIMEOUT) ./...
 
 # Everything takes three times as long under the race detector, so properties are tried less often there. What else -short leaves out happens
 # in other processes than the tests'.
@@ -146,10 +146,10 @@ test-agent:
 	@$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent test GO='$(GO)'
 
 # Most of these tests, which are real jobs, wait most of the time, for launchers or for what is to be
-# seen on a page: four of a package run beside each other (t.Parallel), and two packages, of which the longest begins.
+# seen on a page: six of a package run beside each other (t.Parallel), and two packages, of which the longest begins.
 .PHONY: test-e2e
 test-e2e: build
-	cd test && MPIT_TEST_BUILT=1 $(GO) test -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) ./e2e ./...
+	cd test && MPIT_TEST_BUILT=1 $(GO) test -count=1 -p 2 -parallel 6 -timeout $(TEST_TIMEOUT) ./e2e ./...
 
 .PHONY: bench-cluster
 bench-cluster: build ## what the exporters of a cluster whose jobs come and go cost a Prometheus (BENCH_NODES=100 BENCH_RANKS=16 of each, BENCH_LOAD=80 %, BENCH_EXEC=--calls, BENCH_SPEED=8, BENCH_MINUTES=25, BENCH_AGENT=1: an agent and a receiver, too)
@@ -176,6 +176,13 @@ draw: build ## the pictures of the dashboards in docs/img, of real jobs, by Graf
 soak: build ## jobs and faults of all kinds: no sample is lost, nothing grows; storms of objects read at 1 kHz: nothing changes (SOAK_SECONDS)
 	@scripts/install-deps test
 	@SOAK_SECONDS=$(SOAK_SECONDS) scripts/soak
+
+# ZOO chooses kinds (a pattern of go test's, such as mpich/collectives-.*), SEEDS how often each is run.
+.PHONY: zoo
+zoo: build ## how good the verdict is: programs with planted trouble, and healthy ones, in hours (SEEDS, ZOO, ZOO_CALLS=light)
+	@scripts/install-deps zoo
+	cd test && MPIT_TEST_BUILT=1 $(GO) test ./zoo -count=1 -timeout 0 -v -run '^TestZoo$$/$(ZOO)' \
+		-args -zoo -zoo.seeds=$(or $(SEEDS),3) -zoo.calls=$(or $(ZOO_CALLS),peers)
 
 .PHONY: lint-tool
 lint-tool: $(GOLANGCI_LINT)
