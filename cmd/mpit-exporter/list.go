@@ -108,7 +108,7 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 		std.Tell("%s", table.Clean(text))
 	}
 	if list.More > 0 {
-		std.Tell("%s left out; choose with --jobid or --user", units.Count(list.More, "MPI_COMM_WORLD"))
+		std.Tell("%s", leftOut(units.Count(list.More, "MPI_COMM_WORLD"), list.LeftOut))
 	}
 	if len(list.Catalogues) == 0 {
 		return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
@@ -120,6 +120,20 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 		}
 	}
 	return c.show(text.String(), std)
+}
+
+// leftOut says what an answer had no room for, and whose it is.
+func leftOut(what string, of []api.LeftOut) string {
+	var users []string
+	for _, l := range of {
+		if user := table.Clean(l.User); !slices.Contains(users, user) {
+			users = append(users, user)
+		}
+	}
+	if len(users) > 0 {
+		what += " of " + strings.Join(users, ", ")
+	}
+	return what + " left out; choose with --jobid or --user"
 }
 
 // oneOfEach leaves one catalogue of each MPI_COMM_WORLD: its ranks have the same library. With --rank it is that rank's.
@@ -164,7 +178,7 @@ func (c *listCommand) writeValues(ctx context.Context, remedy string, std cli.St
 		return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
 	}
 	if values.More > 0 {
-		std.Tell("%s left out; choose with --jobid or --user", units.Count(values.More, "rank"))
+		std.Tell("%s", leftOut(units.Count(values.More, "rank"), values.LeftOut))
 	}
 	var text strings.Builder
 	if err := listing.WriteValues(&text, &values); err != nil {

@@ -55,6 +55,7 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
 		_ = os.RemoveAll(dir)
+		unforeign()
 		os.Exit(status)
 	}))
 }

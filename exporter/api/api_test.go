@@ -212,14 +212,15 @@ func TestChoose(t *testing.T) {
 		rank(5, "a", false),
 		rank(6, "b", false), rank(7, "b", true),
 	}
-	lists, left := choose(ranks, false)
+	lists, out := choose(ranks, false)
 	assert.Equal(t, [][]int{{5, 0, 2}, {1, 6, 7}}, numbers(lists))
-	assert.Zero(t, left)
-	lists, left = choose(ranks, true)
+	assert.Empty(t, out)
+	lists, out = choose(ranks, true)
 	assert.Equal(t, [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}, numbers(lists))
-	assert.Zero(t, left)
-	lists, _ = choose(slices.Repeat(ranks, 3), true)
+	assert.Empty(t, out)
+	lists, out = choose(slices.Repeat(ranks, 3), true)
 	assert.Len(t, lists, maxCatalogues)
+	assert.Len(t, out, 24-maxCatalogues)
 	lists, _ = choose(nil, false)
 	assert.Empty(t, lists)
 
@@ -227,7 +228,35 @@ func TestChoose(t *testing.T) {
 	for i := range 2 * (maxCatalogues + 3) {
 		ranks = append(ranks, rank(i, strconv.Itoa(i/2), false))
 	}
-	lists, left = choose(ranks, false)
+	lists, out = choose(ranks, false)
 	assert.Len(t, lists, maxCatalogues)
-	assert.Equal(t, 3, left, "worlds, not ranks")
+	assert.Len(t, out, 3, "worlds, not ranks")
+
+	// However many worlds of another user come first.
+	ranks = append(ranks, Connected{Status: RankStatus{Rank: 99, World: "z", UID: 7}})
+	lists, out = choose(ranks, false)
+	assert.Contains(t, numbers(lists), []int{99})
+	assert.Len(t, out, 4)
+}
+
+// However many requests there are for the ranks of one user, no more than a few wait for them.
+func TestRequestsForOneUsersRanksAreBounded(t *testing.T) {
+	of := func(uids ...uint32) (chosen [][]Connected) {
+		for _, uid := range uids {
+			chosen = append(chosen, []Connected{{Status: RankStatus{UID: uid}}})
+		}
+		return chosen
+	}
+	as := newAsks()
+	for range maxAskers {
+		assert.False(t, as.come(of(1, 1))[1])
+	}
+	assert.Equal(t, map[uint32]bool{1: true, 2: false}, as.come(of(1, 2)))
+	as.leave(of(1, 2), map[uint32]bool{1: true})
+	as.leave(of(1, 1), nil)
+	assert.False(t, as.come(of(1))[1])
+	for range maxAskers {
+		as.leave(of(1), nil)
+	}
+	assert.Empty(t, as.askers)
 }

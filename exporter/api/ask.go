@@ -21,6 +21,8 @@ const (
 	// those that don't answer keep no other user's from being asked.
 	maxAsks       = 8
 	maxAskedBytes = 24 << 20
+	// maxAskers is how many requests may wait for a user's ranks at the same time.
+	maxAskers = 4
 )
 
 // Connected is a rank that can be asked.
@@ -31,7 +33,7 @@ type Connected struct {
 }
 
 func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which Selector) {
-	chosen, left := choose(h.Connected(which), which.names())
+	chosen, out := choose(h.Connected(which), which.names())
 	if len(chosen) == 0 && !which.All() {
 		h.answer.Error(w, http.StatusNotFound, errors.New("no connected rank has these labels"))
 		return
@@ -39,14 +41,24 @@ func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which
 	// All at once, so that a rank that doesn't answer delays nobody else's catalogue.
 	ctx, cancel := context.WithTimeout(req.Context(), timeout)
 	defer cancel()
+	crowded := h.asks.come(chosen)
+	defer h.asks.leave(chosen, crowded)
 	read := make([]*ask, len(chosen))
 	failed := make([]error, len(chosen))
 	var wg sync.WaitGroup
 	for i, candidates := range chosen {
+		if first := &candidates[0].Status; crowded[first.UID] {
+			failed[i] = fmt.Errorf("%d requests are waiting for ranks of user %s already; try again soon", maxAskers, first.User)
+			continue
+		}
 		wg.Go(func() { read[i], failed[i] = h.readOne(ctx, candidates) })
 	}
 	wg.Wait()
-	list := CatalogueList{Catalogues: []Catalogue{}, More: left}
+	list := CatalogueList{Catalogues: []Catalogue{}}
+	for i := range out {
+		list.More++
+		list.LeftOut = leaveOut(list.LeftOut, &out[i])
+	}
 	size := 0
 	for i, a := range read {
 		if failed[i] == nil {
@@ -91,9 +103,10 @@ func (h *handler) readOne(ctx context.Context, candidates []Connected) (*ask, er
 type asks struct {
 	mu      sync.Mutex
 	pending map[*mpit.Session]*ask
-	under   share         // way
-	held    share         // in bytes
-	ended   chan struct{} // closed when there is room for others
+	askers  map[uint32]int // requests that wait for a user's ranks
+	under   share          // way
+	held    share          // in bytes
+	ended   chan struct{}  // closed when there is room for others
 }
 
 // ask is a rank's catalogue that some requests wait for, or have.
@@ -109,7 +122,7 @@ type ask struct {
 }
 
 func newAsks() *asks {
-	return &asks{pending: map[*mpit.Session]*ask{}, ended: make(chan struct{}),
+	return &asks{pending: map[*mpit.Session]*ask{}, askers: map[uint32]int{}, ended: make(chan struct{}),
 		under: share{limit: maxAsks, users: map[uint32]int{}}, held: share{limit: maxAskedBytes, users: map[uint32]int{}}}
 }
 
@@ -133,6 +146,42 @@ func (s *share) give(uid uint32, n int) {
 	if s.users[uid] -= n; s.users[uid] == 0 {
 		delete(s.users, uid)
 	}
+}
+
+// come notes that a request is going to wait for ranks, and returns the users for whose ranks enough requests wait: those
+// of a user whose ranks don't answer take no place from requests for others.
+func (as *asks) come(chosen [][]Connected) (crowded map[uint32]bool) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	crowded = map[uint32]bool{}
+	for uid := range usersOf(chosen) {
+		if crowded[uid] = as.askers[uid] >= maxAskers; !crowded[uid] {
+			as.askers[uid]++
+		}
+	}
+	return crowded
+}
+
+// leave notes that the request has its answer.
+func (as *asks) leave(chosen [][]Connected, crowded map[uint32]bool) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	for uid := range usersOf(chosen) {
+		if crowded[uid] {
+			continue
+		}
+		if as.askers[uid]--; as.askers[uid] == 0 {
+			delete(as.askers, uid)
+		}
+	}
+}
+
+func usersOf(chosen [][]Connected) map[uint32]bool {
+	users := map[uint32]bool{}
+	for _, candidates := range chosen {
+		users[candidates[0].Status.UID] = true
+	}
+	return users
 }
 
 // catalogue asks a rank with read, or waits for the answer to who has asked before. Without an error it is to be
@@ -232,32 +281,51 @@ func (as *asks) drop(a *ask) {
 }
 
 // choose returns lists of ranks that answer the same, in the order in which to try them: each rank where ranks are
-// named, else those of each MPI_COMM_WORLD, as its ranks have one library with the same settings. left is how many worlds
-// there are besides.
-func choose(ranks []Connected, named bool) (lists [][]Connected, left int) {
+// named, else those of each MPI_COMM_WORLD, as its ranks have one library with the same settings. Users take turns. out
+// has a rank of each world that there is no room for.
+func choose(ranks []Connected, named bool) (lists [][]Connected, out []RankStatus) {
 	type world struct {
-		jobID, world, user string
-		dup                int // where several have the same labels
+		jobID, world string
+		uid          uint32
+		dup          int // where several have the same labels
 	}
-	byWorld := map[world]int{}
-	const out = -1
+	type place struct{ user, list int }
+	var users [][][]Connected // by user, in the order in which they come
+	byUser, byWorld := map[uint32]int{}, map[world]place{}
 	for _, r := range ranks {
-		of := world{r.Status.JobID, r.Status.World, r.Status.User, r.Status.Dup}
+		user, known := byUser[r.Status.UID]
+		if !known {
+			user = len(users)
+			byUser[r.Status.UID] = user
+			users = append(users, nil)
+		}
+		of := world{r.Status.JobID, r.Status.World, r.Status.UID, r.Status.Dup}
 		at, known := byWorld[of]
-		switch {
-		case !named && known && at == out:
-		case !named && known && !r.Late && lists[at][0].Late:
-			lists[at] = slices.Insert(lists[at], 0, r)[:min(len(lists[at])+1, maxCandidates)]
-		case !named && known && len(lists[at]) < maxCandidates:
-			lists[at] = append(lists[at], r)
-		case !named && known:
-		case len(lists) < maxCatalogues:
-			byWorld[of] = len(lists)
-			lists = append(lists, []Connected{r})
-		case !named:
-			byWorld[of] = out
-			left++
+		if named || !known {
+			byWorld[of] = place{user, len(users[user])}
+			users[user] = append(users[user], []Connected{r})
+			continue
+		}
+		switch list := &users[at.user][at.list]; {
+		case !r.Late && (*list)[0].Late:
+			*list = slices.Insert(*list, 0, r)[:min(len(*list)+1, maxCandidates)]
+		case len(*list) < maxCandidates:
+			*list = append(*list, r)
 		}
 	}
-	return lists, left
+	for turn := 0; ; turn++ {
+		before := len(lists) + len(out)
+		for _, of := range users {
+			switch {
+			case turn >= len(of):
+			case len(lists) < maxCatalogues:
+				lists = append(lists, of[turn])
+			default:
+				out = append(out, of[turn][0].Status)
+			}
+		}
+		if len(lists)+len(out) == before {
+			return lists, out
+		}
+	}
 }

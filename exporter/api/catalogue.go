@@ -11,8 +11,9 @@ import (
 // CatalogueList is the answer to GET /api/v1/catalogue.
 type CatalogueList struct {
 	Catalogues []Catalogue `json:"catalogues"`
-	More       int         `json:"more,omitempty"`   // MPI_COMM_WORLDs left out to bound the answer: ask for a job's
-	Errors     []string    `json:"errors,omitempty"` // of ranks that could not be read
+	More       int         `json:"more,omitempty"`     // MPI_COMM_WORLDs left out to bound the answer: ask for a job's
+	LeftOut    []LeftOut   `json:"left_out,omitempty"` // whose they are
+	Errors     []string    `json:"errors,omitempty"`   // of ranks that could not be read
 }
 
 // Catalogue is all that MPI_T offers in one rank.

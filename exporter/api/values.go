@@ -145,7 +145,8 @@ func (b *Bounds) Count(s *Shown) int {
 func (v *Values) Add(s *Shown) bool {
 	room := v.rooms[s.Rank.UID]
 	if room == nil || room.begun && (v.of.Count(s) > room.series || room.bytes <= 0) {
-		v.leaveOut(&s.Rank)
+		v.list.More++
+		v.list.LeftOut = leaveOut(v.list.LeftOut, &s.Rank)
 		return false
 	}
 	room.begun = true
@@ -163,16 +164,15 @@ func (v *Values) Add(s *Shown) bool {
 	return true
 }
 
-// leaveOut notes that there is no room for a rank.
-func (v *Values) leaveOut(s *RankStatus) {
-	v.list.More++
+// leaveOut adds a rank for which there is no room to those that there are none for.
+func leaveOut(list []LeftOut, s *RankStatus) []LeftOut {
 	named, more := 0, -1
-	for i := range v.list.LeftOut {
-		switch l := &v.list.LeftOut[i]; {
+	for i := range list {
+		switch l := &list[i]; {
 		case l.User != s.User:
 		case l.JobID == s.JobID:
 			l.Ranks++
-			return
+			return list
 		case l.JobID == "":
 			more = i
 		default:
@@ -181,12 +181,13 @@ func (v *Values) leaveOut(s *RankStatus) {
 	}
 	switch {
 	case more >= 0:
-		v.list.LeftOut[more].Ranks++
+		list[more].Ranks++
 	case named >= maxNamed:
-		v.list.LeftOut = append(v.list.LeftOut, LeftOut{User: s.User, Ranks: 1})
+		list = append(list, LeftOut{User: s.User, Ranks: 1})
 	default:
-		v.list.LeftOut = append(v.list.LeftOut, LeftOut{User: s.User, JobID: s.JobID, Ranks: 1})
+		list = append(list, LeftOut{User: s.User, JobID: s.JobID, Ranks: 1})
 	}
+	return list
 }
 
 // take takes the room for one more series; false: there is none.

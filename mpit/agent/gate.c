@@ -10,13 +10,13 @@
 #include <stdatomic.h>
 #include <time.h>
 
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 /*
  * A wait is made of these, each counted in full: of time in which the process stood still (SIGSTOP, a debugger, a
  * frozen control group) no more than one counts.
  */
 #define SLICE_NS 50000000u
 
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic unsigned waiting; /* program's threads that wait now */
 static _Atomic uint64_t wait_count, wait_total, wait_longest;
 /* initial-exec: no call into the dynamic linker; four bytes of a preloaded library's static TLS. */

@@ -88,8 +88,12 @@ static size_t most_objects(void)
 
 static bool initialise_tools(int required)
 {
-	int level = -1, code = abi->tool_init(required < THREAD_SINGLE ? THREAD_SINGLE : required, &level);
+	int level = -1, code;
 
+	/* The program's, which can't be had: any other one would become MPI_Query_thread's answer. */
+	if (required < THREAD_SINGLE)
+		return false;
+	code = abi->tool_init(required, &level);
 	if (code != CODE_SUCCESS) {
 		agent_log("MPI_T_init_thread: code %d; the program runs on unobserved", code);
 		return false;
@@ -267,7 +271,8 @@ int lifecycle_tool_init(tool_init *next, const void *caller, int required, int *
 	find_mpi(caller);
 	if (abi == NULL)
 		return next(required, provided);
-	rc = next(abi->thread_multiple(), &given);
+	/* Where the level asked for becomes MPI_Query_thread's answer, the program's own is the one to ask for. */
+	rc = next(tools_after_init ? required : abi->thread_multiple(), &given);
 	if (rc != 0)
 		return rc;
 	level = abi->thread_level(given);

@@ -71,7 +71,7 @@ var touchDescriptors = []string{
 func TestGuests(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
-		exporter := suite.Exporter(t, "--retention=1h") // all ends are looked for at last
+		exporter := suite.Exporter(t)
 		var ends []check
 		for _, guest := range whatGuestsDo {
 			if guest.mpi == "" || guest.mpi == mpi.Name {

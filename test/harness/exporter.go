@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,12 +62,16 @@ func (s *Suite) ExporterWith(tb testing.TB, c ExporterConfig) *Exporter {
 func (e *Exporter) start(tb testing.TB) {
 	tb.Helper()
 	address := filepath.Join(e.suite.Dir(tb), "address")
-	e.Process = e.suite.Start(tb, append([]string{
+	command := []string{
 		e.config.Binary,
 		"--agent.socket=" + e.Socket,
 		"--web.listen-address=127.0.0.1:0",
 		"--web.address-file=" + address,
-	}, e.config.Flags...), e.config.Env)
+	}
+	if !slices.ContainsFunc(e.config.Flags, func(f string) bool { return strings.HasPrefix(f, "--retention") }) {
+		command = append(command, "--retention=1h") // ends are there whenever a test looks for them
+	}
+	e.Process = e.suite.Start(tb, append(command, e.config.Flags...), e.config.Env)
 	Await(tb, "a ready exporter", func(ctx context.Context) error {
 		if e.Ended() {
 			tb.Fatalf("the exporter has ended:\n%s", e.Wait(tb).Stderr)

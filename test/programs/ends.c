@@ -3,7 +3,8 @@
  * "finalize", "pthread_exit" and "recover"; otherwise they wait for their launcher to end them.
  *
  * pthread_exit leaves main's thread alone after MPI_Finalize: the process ends when its last thread does. handler
- * calls exit in a signal handler that has, as good as surely, interrupted malloc. segv_thread crashes in another
+ * calls exit in a signal handler that has, as good as surely, interrupted malloc in a second thread; other libraries'
+ * exit handlers may free what the first one had allocated. segv_thread crashes in another
  * thread; segv_handler in front of a handler of its own, which ends the process; recover in front of one that
  * doesn't; overflow uses up the stack, and the handler has one of its own. core allows a core file, in DIR.
  */
@@ -14,6 +15,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 static void leave(int signal)
 {
@@ -21,17 +23,27 @@ static void leave(int signal)
     exit(3);
 }
 
-static void allocate_until_the_alarm(void)
+static void *allocate_for_ever(void *nothing)
 {
-    const struct itimerval soon = {.it_value = {.tv_usec = 150000}};
     void *kept[64] = {NULL};
 
-    signal(SIGALRM, leave);
-    setitimer(ITIMER_REAL, &soon, NULL);
     for (unsigned i = 0;; i++) {
         free(kept[i % 64]);
         kept[i % 64] = malloc(20000 + i * 7919 % 90000);
     }
+    return nothing;
+}
+
+static void leave_while_allocating(void)
+{
+    pthread_t thread;
+
+    signal(SIGALRM, leave);
+    if (pthread_create(&thread, NULL, allocate_for_ever, NULL) != 0)
+        _exit(96);
+    usleep(150000);
+    pthread_kill(thread, SIGALRM);
+    pthread_join(thread, NULL);
 }
 
 static void crash(void)
@@ -119,7 +131,7 @@ int main(int argc, char **argv)
     if (strcmp(how, "exit") == 0)
         exit(3);
     if (strcmp(how, "handler") == 0)
-        allocate_until_the_alarm();
+        leave_while_allocating();
     if (strcmp(how, "abort") == 0)
         MPI_Abort(MPI_COMM_WORLD, 4);
     if (strcmp(how, "_exit") == 0)

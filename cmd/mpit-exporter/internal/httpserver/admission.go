@@ -55,6 +55,7 @@ func newRefusals() *prometheus.CounterVec {
 type admission struct {
 	requests int // of each kind
 	bytes    int
+	from     *addresses
 	refused  *prometheus.CounterVec
 
 	mu     sync.Mutex
@@ -79,14 +80,14 @@ type visit struct {
 	sent  time.Time // when the client got the first byte; zero: it has not yet
 }
 
-func newAdmission(requests, bytes int, refused *prometheus.CounterVec) *admission {
-	return &admission{requests: requests, bytes: bytes, refused: refused}
+func newAdmission(requests, bytes int, from *addresses, refused *prometheus.CounterVec) *admission {
+	return &admission{requests: requests, bytes: bytes, from: from, refused: refused}
 }
 
 // of serves requests of one kind while there are places.
 func (a *admission) of(k kind, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		v := &visit{admission: a, kind: k, from: address(req.RemoteAddr), w: w}
+		v := &visit{admission: a, kind: k, from: a.from.of(req.RemoteAddr), w: w}
 		if reason := a.enter(v, time.Now()); reason != "" {
 			a.refused.WithLabelValues(reason).Inc()
 			w.Header().Set("Retry-After", "1")
@@ -151,7 +152,8 @@ func (a *admission) leave(v *visit) {
 // errTooMuch is why an answer is not made.
 var errTooMuch = errors.New("answers that are being read take too much memory; try again")
 
-// hold notes that the answer holds so much more. Without room for it, those go whose answers have been read for longest.
+// hold notes that the answer holds so much more. Without room for it, those go whose answers have been read for longest:
+// of the same address at once, of another one after a while.
 func (v *visit) hold(bytes int) error {
 	a := v.admission
 	a.mu.Lock()
@@ -164,15 +166,17 @@ func (v *visit) hold(bytes int) error {
 				own += other.bytes
 			}
 		}
-		of := func(other *visit) bool { return other.bytes > 0 }
+		of, before := func(other *visit) bool { return other.bytes > 0 }, time.Now()
 		switch {
 		case own > half(a.bytes):
 			of = func(other *visit) bool { return other.bytes > 0 && other.from == v.from }
 		case all <= a.bytes:
 			v.bytes += bytes
 			return nil
+		default:
+			before = before.Add(-unhurried)
 		}
-		if !a.giveUp(of, time.Now()) {
+		if !a.giveUp(of, before) {
 			a.refused.WithLabelValues(refusedBytes).Inc()
 			return errTooMuch
 		}

@@ -52,7 +52,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		requests, limit := rapid.IntRange(1, 6).Draw(t, "requests"), rapid.IntRange(1, 100).Draw(t, "bytes")
 		refused := newRefusals()
-		a := newAdmission(requests, limit, refused)
+		a := newAdmission(requests, limit, loopback(), refused)
 		var all []*visit
 		gone := func(v *visit) bool { return v.w.(*client).gone() }
 		t.Repeat(map[string]func(*rapid.T){
@@ -110,7 +110,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 
 // Requests for other pages never have a scrape's place, however many there are.
 func TestScrapesHaveTheirOwnPlaces(t *testing.T) {
-	a := newAdmission(4, 100, newRefusals())
+	a := newAdmission(4, 100, loopback(), newRefusals())
 	for i := range 100 {
 		a.enter(&visit{admission: a, kind: other, from: fmt.Sprint(i), w: newClient()}, time.Now())
 	}
@@ -121,7 +121,7 @@ func TestScrapesHaveTheirOwnPlaces(t *testing.T) {
 // Who asks once too often is told so, and may come again.
 func TestTooManyRequests(t *testing.T) {
 	refused := newRefusals()
-	a := newAdmission(3, 100, refused)
+	a := newAdmission(3, 100, loopback(), refused)
 	reached, release := make(chan struct{}), make(chan struct{})
 	h := a.of(scrape, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		reached <- struct{}{}
@@ -163,7 +163,7 @@ func TestTooManyRequests(t *testing.T) {
 // stuck is a server of a page that is more than sockets hold, for one request of an address at a time.
 func stuck(t *testing.T) (a *admission, url string, ended chan error) {
 	t.Helper()
-	a, ended = newAdmission(2, 1<<30, newRefusals()), make(chan error, 1)
+	a, ended = newAdmission(2, 1<<30, loopback(), newRefusals()), make(chan error, 1)
 	s := httptest.NewServer(a.of(scrape, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/small" {
 			say(w, http.StatusOK, "small")
@@ -209,7 +209,7 @@ func (d *deadlined) SetWriteDeadline(at time.Time) error { d.until = at; return 
 // A client has a time to read its answer that begins with the first byte, also where nobody waits for its place.
 func TestUnreadPageIsGivenUp(t *testing.T) {
 	d := &deadlined{ResponseWriter: httptest.NewRecorder()}
-	h := newAdmission(1, 1, newRefusals()).of(scrape, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h := newAdmission(1, 1, loopback(), newRefusals()).of(scrape, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		assert.Zero(t, d.until)
 		before := time.Now()
 		_, _ = w.Write([]byte("x"))
@@ -236,7 +236,7 @@ func TestAnswersAreMadeBeforeTheyAreSent(t *testing.T) {
 		for _, accept := range []string{"", "gzip", "br, gzip;q=0.5", "gzip;q=0"} {
 			text := noise(size)
 			w := newClient()
-			a := newAdmission(1, 8<<20, newRefusals())
+			a := newAdmission(1, 8<<20, loopback(), newRefusals())
 			h := a.of(other, made(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
 				answer.Header().Set("Content-Type", "application/json")
 				answer.WriteHeader(http.StatusTeapot)
@@ -272,7 +272,7 @@ func TestAnswersAreMadeBeforeTheyAreSent(t *testing.T) {
 // An answer that would hold more than its address may have is none, and says so.
 func TestAnswersAreBoundedInBytes(t *testing.T) {
 	refused := newRefusals()
-	a := newAdmission(10, 1<<20, refused)
+	a := newAdmission(10, 1<<20, loopback(), refused)
 	var failed error
 	h := a.of(other, made(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, failed = w.Write(noise(4 << 20))
@@ -299,7 +299,7 @@ func TestHostsAreKnown(t *testing.T) {
 		refused := newRefusals()
 		handler, err := pages{
 			telemetryPath: "/metrics", metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
-			api: http.NotFoundHandler(), live: http.NotFoundHandler(), admission: newAdmission(1, 1, refused),
+			api: http.NotFoundHandler(), live: http.NotFoundHandler(), admission: newAdmission(1, 1, loopback(), refused),
 			ready: func() bool { return true }, names: []string{"node1", "node1.Cluster.example.", "allowed.example"},
 			reload: func(context.Context) error { reloads++; return nil },
 		}.mux()

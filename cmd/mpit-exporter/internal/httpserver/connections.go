@@ -2,25 +2,60 @@ package httpserver
 
 import (
 	"container/list"
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// thisHost is the address of all that ask from this machine: any of its users has all of 127.0.0.0/8.
-const thisHost = "127.0.0.0/8"
+// thisHost is the address of all that ask from this machine: any of its users has all of its addresses.
+const thisHost = "this host"
 
-// address names the other end: an IPv4 address, or the /64 of an IPv6 one, because one host may have all of that.
-func address(remote string) string {
+// addresses tells clients apart. It is safe for concurrent use.
+type addresses struct {
+	interfaces func() ([]net.Addr, error) // net.InterfaceAddrs
+
+	mu    sync.Mutex
+	own   map[netip.Addr]bool // of this machine
+	asked time.Time
+}
+
+// ownFor is how long the machine's addresses are taken to be what they were.
+const ownFor = time.Minute
+
+// isOwn says whether an address is one of this machine's.
+func (a *addresses) isOwn(ip netip.Addr) bool {
+	if ip.IsLoopback() {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := time.Now(); now.Sub(a.asked) > ownFor {
+		a.asked = now
+		if all, err := a.interfaces(); err == nil {
+			a.own = make(map[netip.Addr]bool, len(all))
+			for _, addr := range all {
+				if of, err := netip.ParsePrefix(addr.String()); err == nil {
+					a.own[of.Addr().Unmap().WithZone("")] = true
+				}
+			}
+		}
+	}
+	return a.own[ip]
+}
+
+// of names the other end: this host, an IPv4 address, or the /64 of an IPv6 one, because one host may have all of that.
+func (a *addresses) of(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return remote // not TCP
 	}
 	ip := at.Addr().Unmap().WithZone("")
-	if ip.IsLoopback() {
+	if a.isOwn(ip) {
 		return thisHost
 	}
 	if ip.Is6() {
@@ -34,10 +69,12 @@ func address(remote string) string {
 // half is what one address may have of limit.
 func half(limit int) int { return (limit + 1) / 2 }
 
-// connections bounds the connections of a http.Server, whose ConnState it is. One too many costs the connection that
-// has been without a request for longest: a hoard of idle ones keeps nobody out. Its methods are called concurrently.
+// connections bounds the connections of a http.Server. One too many costs the connection that has been without a
+// request for longest: a hoard of idle ones, or of requests that only begin, keeps nobody out. Its methods are called
+// concurrently.
 type connections struct {
 	limit   int
+	from    *addresses
 	refused *prometheus.CounterVec
 
 	mu     sync.Mutex
@@ -49,12 +86,39 @@ type connections struct {
 type httpConnection struct {
 	net.Conn
 	from   string
-	unused *list.Element // nil: it has a request, or the beginning of one
+	unused *list.Element // nil: it has a request
 }
 
 // newConnections bounds connections; those that are refused are counted.
-func newConnections(limit int, refused *prometheus.CounterVec) *connections {
-	return &connections{limit: limit, refused: refused, all: map[net.Conn]*httpConnection{}, each: map[string]int{}}
+func newConnections(limit int, from *addresses, refused *prometheus.CounterVec) *connections {
+	return &connections{limit: limit, from: from, refused: refused, all: map[net.Conn]*httpConnection{},
+		each: map[string]int{}}
+}
+
+// connectionKey is where a request's context has its connection.
+type connectionKey struct{}
+
+// remember is http.Server's ConnContext.
+func (c *connections) remember(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, conn)
+}
+
+// requested notes the connections of requests: of each the header is complete, which StateActive doesn't say.
+func (c *connections) requested(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if conn, ok := req.Context().Value(connectionKey{}).(net.Conn); ok {
+			c.request(conn)
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+func (c *connections) request(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.all[conn]; known != nil {
+		c.use(known)
+	}
 }
 
 // state is http.Server's ConnState.
@@ -75,14 +139,13 @@ func (c *connections) note(conn net.Conn, state http.ConnState) (over net.Conn) 
 	known := c.all[conn]
 	switch {
 	case state == http.StateNew:
-		known = &httpConnection{Conn: conn, from: address(conn.RemoteAddr().String())}
+		known = &httpConnection{Conn: conn, from: c.from.of(conn.RemoteAddr().String())}
 		c.all[conn] = known
 		c.each[known.from]++
 		known.unused = c.unused.PushBack(known)
 		return c.makeRoom(known)
 	case known == nil: // it had to go
-	case state == http.StateActive:
-		c.use(known)
+	case state == http.StateActive: // as yet a request may have only begun
 	case state == http.StateIdle:
 		if known.unused == nil {
 			known.unused = c.unused.PushBack(known)

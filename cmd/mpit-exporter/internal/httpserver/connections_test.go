@@ -40,7 +40,22 @@ func counted64(c prometheus.Metric) float64 {
 	return m.GetCounter().GetValue()
 }
 
+// loopback are the addresses of a machine that has no other ones.
+func loopback() *addresses {
+	return &addresses{interfaces: func() ([]net.Addr, error) { return nil, nil }}
+}
+
+// A machine's users have all of its addresses: they count as one.
 func TestAddress(t *testing.T) {
+	from := &addresses{interfaces: func() ([]net.Addr, error) {
+		var own []net.Addr
+		for _, text := range []string{"127.0.0.1/8", "198.51.100.1/24", "2001:db8:9::1/64", "fe80::9/64"} {
+			ip, network, err := net.ParseCIDR(text)
+			require.NoError(t, err)
+			own = append(own, &net.IPNet{IP: ip, Mask: network.Mask})
+		}
+		return own, nil
+	}}
 	for remote, want := range map[string]string{
 		"192.0.2.7:1234":            "192.0.2.7",
 		"[::ffff:192.0.2.7]:1":      "192.0.2.7",
@@ -48,6 +63,12 @@ func TestAddress(t *testing.T) {
 		"127.0.0.1:1":               thisHost,
 		"127.255.1.2:1":             thisHost,
 		"[::ffff:127.0.0.2]:1":      thisHost,
+		"198.51.100.1:1":            thisHost,
+		"[::ffff:198.51.100.1]:1":   thisHost,
+		"198.51.100.2:1":            "198.51.100.2",
+		"[2001:db8:9::1]:1":         thisHost,
+		"[2001:db8:9::2]:1":         "2001:db8:9::/64",
+		"[fe80::9%eth1]:1":          thisHost,
 		"[2001:db8:1:2:3:4:5:6]:1":  "2001:db8:1:2::/64",
 		"[2001:db8:1:2:ff::1]:9999": "2001:db8:1:2::/64",
 		"[fe80::1%eth0]:1":          "fe80::/64",
@@ -55,7 +76,7 @@ func TestAddress(t *testing.T) {
 		"host(2):5":                 "host(2):5",
 		"":                          "",
 	} {
-		assert.Equal(t, want, address(remote), remote)
+		assert.Equal(t, want, from.of(remote), remote)
 	}
 }
 
@@ -73,7 +94,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 8).Draw(t, "limit")
 		refused := newRefusals()
-		c := newConnections(limit, refused)
+		c := newConnections(limit, loopback(), refused)
 		open, closed := []*fakeConn{}, 0
 		busy := map[net.Conn]bool{}
 		t.Repeat(map[string]func(*rapid.T){
@@ -115,12 +136,17 @@ func TestConnectionsAreBounded(t *testing.T) {
 				state := rapid.SampledFrom([]http.ConnState{http.StateActive, http.StateIdle, http.StateClosed,
 					http.StateHijacked}).Draw(t, "state")
 				require.Nil(t, c.note(open[i], state))
-				delete(busy, open[i])
 				switch state {
 				case http.StateActive:
-					busy[open[i]] = true
+					if rapid.Bool().Draw(t, "whole") { // its header
+						c.request(open[i])
+						busy[open[i]] = true
+					}
+					return
 				case http.StateIdle:
+					delete(busy, open[i])
 				default:
+					delete(busy, open[i])
 					open = append(open[:i:i], open[i+1:]...)
 				}
 			},
@@ -130,7 +156,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 
 // The one that goes is the one that has been without a request for longest.
 func TestOldestUnusedConnectionGoes(t *testing.T) {
-	c := newConnections(3, newRefusals())
+	c := newConnections(3, loopback(), newRefusals())
 	conns := map[string]*fakeConn{}
 	for _, name := range []string{"first", "second", "third", "fourth"} {
 		conns[name] = &fakeConn{from: name}
@@ -139,6 +165,7 @@ func TestOldestUnusedConnectionGoes(t *testing.T) {
 		require.Nil(t, c.note(conns[name], http.StateNew))
 	}
 	c.note(conns["first"], http.StateActive)
+	c.request(conns["first"])
 	c.note(conns["first"], http.StateIdle)
 	assert.Equal(t, conns["second"], c.note(conns["fourth"], http.StateNew))
 }
@@ -149,7 +176,7 @@ func FuzzAddress(f *testing.F) {
 		f.Add(remote)
 	}
 	f.Fuzz(func(t *testing.T, remote string) {
-		if got := address(remote); got != remote && strings.ContainsAny(got, "[]") {
+		if got := loopback().of(remote); got != remote && strings.ContainsAny(got, "[]") {
 			t.Errorf("%q is of %q", remote, got)
 		}
 	})

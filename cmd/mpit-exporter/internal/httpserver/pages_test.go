@@ -16,7 +16,7 @@ func pageOf(t *testing.T, pprof bool) http.Handler {
 	t.Helper()
 	handler, err := pages{
 		telemetryPath: "/a/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
-		live: http.NotFoundHandler(), admission: newAdmission(1, 1, newRefusals()), names: []string{"example.com"},
+		live: http.NotFoundHandler(), admission: newAdmission(1, 1, loopback(), newRefusals()), names: []string{"example.com"},
 		ready: func() bool { return true }, pprof: pprof,
 	}.mux()
 	require.NoError(t, err)

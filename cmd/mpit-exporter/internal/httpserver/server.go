@@ -62,11 +62,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err := c.Registerer.Register(refused); err != nil {
 		return nil, fmt.Errorf("metric of refused requests: %w", err)
 	}
-	s := &Server{logger: c.Logger}
+	s, from := &Server{logger: c.Logger}, &addresses{interfaces: net.InterfaceAddrs}
 	handler, err := pages{
 		telemetryPath: c.TelemetryPath,
 		names:         append(ownNames(ctx), c.Names...),
-		admission:     newAdmission(c.MaxRequests, answerBytes, refused),
+		admission:     newAdmission(c.MaxRequests, answerBytes, from, refused),
 		metrics:       c.Metrics,
 		api:           c.API,
 		live:          c.Live,
@@ -77,7 +77,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.http = newServer(handler, newConnections(c.MaxConnections, refused), c.Logger)
+	s.http = newServer(handler, newConnections(c.MaxConnections, from, refused), c.Logger)
 	return s, nil
 }
 
@@ -86,7 +86,8 @@ func newServer(handler http.Handler, conns *connections, logger *slog.Logger) *h
 	complaints := logs.NewRepeats(slog.NewLogLogger(logger.Handler(), slog.LevelWarn).Writer())
 	return &http.Server{
 		ConnState:         conns.state,
-		Handler:           handler,
+		ConnContext:       conns.remember,
+		Handler:           conns.requested(handler),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,

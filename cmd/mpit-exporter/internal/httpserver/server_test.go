@@ -25,7 +25,7 @@ func TestReadiness(t *testing.T) {
 		metrics:       http.NotFoundHandler(),
 		api:           http.NotFoundHandler(),
 		live:          http.NotFoundHandler(),
-		admission:     newAdmission(1, 1, newRefusals()),
+		admission:     newAdmission(1, 1, loopback(), newRefusals()),
 		names:         []string{"example.com"},
 		ready:         func() bool { return ready },
 	}.mux()
@@ -72,7 +72,7 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 			reloads := 0
 			handler, err := pages{
 				telemetryPath: "/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
-				live: http.NotFoundHandler(), admission: newAdmission(1, 1, newRefusals()), names: []string{"example.com"},
+				live: http.NotFoundHandler(), admission: newAdmission(1, 1, loopback(), newRefusals()), names: []string{"example.com"},
 				ready:  func() bool { return true },
 				reload: func(context.Context) error { reloads++; return nil },
 			}.mux()
@@ -89,7 +89,7 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 
 // TestServerWaitsForNobodyForEver: every timeout that net/http has is set.
 func TestServerWaitsForNobodyForEver(t *testing.T) {
-	s := newServer(http.NotFoundHandler(), newConnections(1, newRefusals()), slog.New(slog.DiscardHandler))
+	s := newServer(http.NotFoundHandler(), newConnections(1, loopback(), newRefusals()), slog.New(slog.DiscardHandler))
 	assert.NotZero(t, s.ReadHeaderTimeout)
 	assert.NotZero(t, s.ReadTimeout)
 	assert.NotZero(t, s.WriteTimeout)

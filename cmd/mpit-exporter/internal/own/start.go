@@ -131,7 +131,10 @@ func (o *Settings) words() (*os.File, error) {
 	case err != nil || o.report == "" || about.Mode()&os.ModeSocket != 0:
 		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	case about.Mode()&os.ModeNamedPipe != 0:
-		return os.OpenFile("/proc/self/fd/2", unix.O_PATH, 0)
+		if named, err := os.OpenFile("/proc/self/fd/2", unix.O_PATH, 0); err == nil {
+			return named, nil
+		}
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
 	fd, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	return os.NewFile(uintptr(fd), "stderr"), err

@@ -73,7 +73,7 @@ func Ask(ctx context.Context, address string, which Which, at time.Time, since t
 		{fmt.Sprintf(current, which.selector()), v.takeCurrent},
 	} {
 		u := base.JoinPath("api", "v1", "query")
-		u.RawQuery = url.Values{"query": {query.text}, "time": {strconv.FormatInt(at.Unix(), 10)}}.Encode()
+		u.RawQuery = url.Values{"query": {query.text}, "time": {moment(at)}}.Encode()
 		err := client.Fetch(ctx, u, "Prometheus", room, func(d *json.Decoder) error {
 			return eachSample(d, v.taking(query.take))
 		})
@@ -85,6 +85,11 @@ func Ask(ctx context.Context, address string, which Which, at time.Time, since t
 		}
 	}
 	return v.answers(), nil
+}
+
+// moment is a time as Prometheus takes it, to the millisecond: a second before it the last sample may be missing.
+func moment(at time.Time) string {
+	return strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64)
 }
 
 // taking is take within the bound on ranks.
