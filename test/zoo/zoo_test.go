@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +29,8 @@ var (
 	seeds   = flag.Uint64("zoo.seeds", 1, "run each so often, with seeds from 1 on")
 	profile = flag.String("zoo.calls", "peers", "what exec --calls is given; empty: nothing")
 	record  = flag.Bool("zoo.record", false, "write testdata/recordings anew")
+	settle  = flag.Duration("zoo.settle", 0, "an answer that hasn't changed for so long counts as the last one; 0: none does")
+	alerts  = flag.Bool("zoo.alerts", true, "ask a third of them for alerts, too")
 )
 
 // recordings is where the ranks are whose verdict TestRecordings asks for.
@@ -71,7 +74,7 @@ func TestZoo(t *testing.T) {
 						r := row{k, mpi.Name, seed, map[string]Score{}}
 						k.onOneNode(t, mpi, d, r.scores)
 						// A third of them, on two nodes; a rank alone has no other one.
-						if i%3 == 0 && k.Ranks > 1 && !*record {
+						if i%3 == 0 && k.Ranks > 1 && *alerts {
 							r.scores["alerts"] = k.onTwoNodes(t, mpi, d)
 						}
 						rows = append(rows, r)
@@ -167,11 +170,12 @@ func (v verdict) said(second float64) Said {
 // extra is how long a run is looked at after the time at which the answer is due.
 const extra = 5
 
-// watch calls look every second until the kind's time is over, and ends the launcher when that is asked for.
-func (k *Kind) watch(t *testing.T, run *harness.Run, look func(second float64)) {
+// watch calls look every second until the kind's time is over, and due once the answer is due; it ends the launcher when
+// that is asked for. look returns what was said, without its figures.
+func (k *Kind) watch(t *testing.T, run *harness.Run, look func(second float64) string, due func()) {
 	t.Helper()
-	begin := time.Now()
-	cancelled := false
+	begin, since := time.Now(), time.Now()
+	cancelled, isDue, said := false, false, ""
 	for tick := time.Tick(time.Second); ; <-tick {
 		second := time.Since(begin).Seconds()
 		if !k.Ends && run.Ended() {
@@ -182,8 +186,15 @@ func (k *Kind) watch(t *testing.T, run *harness.Run, look func(second float64)) 
 			cancelled = true
 			run.Signal(t, 15)
 		}
-		look(second)
-		if second > float64(k.Within+extra) {
+		if now := look(second); now != said || k.Ends {
+			since, said = time.Now(), now
+		}
+		settled := *settle > 0 && time.Since(since) > *settle
+		if !isDue && (second > float64(k.Within) || settled) {
+			isDue = true
+			due()
+		}
+		if second > float64(k.Within+extra) || settled {
 			return
 		}
 	}
@@ -200,8 +211,13 @@ func (k *Kind) onOneNode(t *testing.T, mpi *harness.MPI, d Draw, scores map[stri
 		}
 		return nil
 	})
+	ask := func(arguments ...string) string {
+		command := append(append([]string{suite.Binary()}, arguments...), "--url="+exporter.URL(""))
+		return suite.Start(t, command, nil).Wait(t).Stdout
+	}
 	var page []Said
-	k.watch(t, run, func(second float64) {
+	var asked sync.WaitGroup
+	k.watch(t, run, func(second float64) string {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		v, err := firstOf(ctx, exporter, run.ID)
@@ -209,23 +225,28 @@ func (k *Kind) onOneNode(t *testing.T, mpi *harness.MPI, d Draw, scores map[stri
 			v = &verdict{Text: fmt.Sprint("no answer: ", err)}
 		}
 		page = append(page, v.said(second))
+		return v.State + figures.ReplaceAllString(v.Text, "#")
+	}, func() {
+		at := page[len(page)-1].Second
+		asked.Go(func() {
+			scores["top"] = k.ScoreOf(d, []Said{topSaid(ask("top", "--count=1", "--interval=5s"), at)})
+			var report verdict
+			_ = json.Unmarshal([]byte(ask("report", "--output=json")), &struct {
+				Verdict *verdict `json:"verdict"`
+			}{&report})
+			scores["report"] = k.ScoreOf(d, []Said{report.said(at)})
+		})
 	})
-	end := page[len(page)-1].Second
-	ask := func(arguments ...string) string {
-		return suite.Start(t, append(append([]string{suite.Binary()}, arguments...), "--url="+exporter.URL("")), nil).Wait(t).Stdout
-	}
+	asked.Wait()
 	scores["page"] = k.ScoreOf(d, page)
-	scores["top"] = k.ScoreOf(d, []Said{topSaid(ask("top", "--count=1", "--interval=5s"), end)})
-	var report verdict
-	_ = json.Unmarshal([]byte(ask("report", "--output=json")), &struct {
-		Verdict *verdict `json:"verdict"`
-	}{&report})
-	scores["report"] = k.ScoreOf(d, []Said{report.said(end)})
 	if *record {
 		body, _ := exporter.Get(t, "/api/v1/values", "")
 		k.writeRecording(t, mpi.Name, d, body)
 	}
 }
+
+// figures are what changes in a sentence while it says the same.
+var figures = regexp.MustCompile(`[0-9][0-9.]*(m[0-9]+)?`)
 
 // firstOf is the verdict on the worst world of a job; nil: it isn't there.
 func firstOf(ctx context.Context, exporter *harness.Exporter, id string) (*verdict, error) {
@@ -276,15 +297,14 @@ func (k *Kind) onTwoNodes(t *testing.T, mpi *harness.MPI, d Draw) Score {
 	})
 	run := k.start(t, mpi, d, near.Socket, far.Socket)
 	var said []Said
-	k.watch(t, run, func(second float64) {
+	k.watch(t, run, func(second float64) string {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		alerts, err := prometheus.Alerts(ctx)
-		if err != nil {
-			return
+		if firing, err := prometheus.Alerts(ctx); err == nil {
+			said = append(said, alertSaid(k, firing, run.ID, second))
 		}
-		said = append(said, alertSaid(k, alerts, run.ID, second))
-	})
+		return fmt.Sprint(second) // an alert comes late
+	}, func() {})
 	return k.ScoreOf(d, said)
 }
 
