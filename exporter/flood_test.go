@@ -3,6 +3,8 @@ package exporter
 import (
 	"io/fs"
 	"net"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -134,4 +136,56 @@ func TestCompilingIsChargedToItsUser(t *testing.T) {
 	}
 	assert.Equal(t, before, samples.Load(), "they aren't asked meanwhile")
 	stop()
+}
+
+// Beside two floods of connections scrapes go on: nine of ten take half a second at the most, and have all honest
+// ranks. It measures time, so it is make soak's.
+func TestScrapesBesideFloods(t *testing.T) {
+	lasts, err := time.ParseDuration(os.Getenv("MPIT_SOAK_FLOOD"))
+	if err != nil {
+		t.Skip("it measures time: make soak")
+	}
+	needRoot(t)
+	n := startNodeAt(t, openSocketPath(t), Config{})
+	const ranks = 64
+	for i := range ranks {
+		of := small("1", i)
+		of.Hello.Size = ranks
+		n.connect(mpittest.New(of))
+	}
+	var sent atomic.Int64
+	for range 2 {
+		defer attack(t, n.path, func(a *attacker) {
+			hello := helloOf(1, 0)
+			for {
+				select {
+				case <-a.stop:
+					return
+				default:
+				}
+				conn, err := net.Dial("unix", a.path)
+				if err != nil {
+					continue
+				}
+				_, _ = conn.Write(hello)
+				_ = conn.Close()
+				sent.Add(1)
+			}
+		})()
+	}
+	var took []time.Duration
+	for begun := time.Now(); time.Since(begun) < lasts; time.Sleep(100 * time.Millisecond) {
+		at := time.Now()
+		page := n.scrape()
+		took = append(took, time.Since(at))
+		up := 0.0
+		for i := range ranks {
+			up += page[of("mpit_rank_up", "1", i)]
+		}
+		assert.EqualValues(t, ranks, up)
+	}
+	slices.Sort(took)
+	p90 := took[len(took)*9/10]
+	t.Logf("%d connections in %s; %d scrapes, p50 %s, p90 %s", sent.Load(), lasts, len(took), took[len(took)/2], p90)
+	assert.LessOrEqual(t, p90, 500*time.Millisecond)
 }

@@ -271,6 +271,43 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	assert.LessOrEqual(t, all, rules.DefaultSeries)
 }
 
+// Fifty users come, each with eighty ranks that want all they may have: a job that was there before keeps all its
+// series, and there are no more of them than there may be.
+func TestManyUsersAtTheirLimits(t *testing.T) {
+	t.Parallel()
+	e, err := New(Config{Mapper: newMapper(t)})
+	require.NoError(t, err)
+	id := uint16(0)
+	come := func(uid uint32, job string, s *mpit.Sample) *rank {
+		id++
+		h := mpit.Hello{ID: mpit.RankID{byte(id), byte(id >> 8)}, Rank: int(id),
+			Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
+		g := e.lock()
+		r := g.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
+		r.state = stateUp
+		g.unlock()
+		require.True(t, e.absorbed(r, s))
+		return r
+	}
+	ordinary, flood := floodSample(10, 10), floodSample(5, 400)
+	honest := make([]*rank, 64)
+	for i := range honest {
+		honest[i] = come(1000, "honest", ordinary)
+	}
+	for user := range uint32(50) {
+		for rank := range 80 {
+			come(2000+user, strconv.Itoa(rank/8), flood)
+		}
+	}
+	for _, r := range honest {
+		require.True(t, e.absorbed(r, ordinary))
+		assert.Equal(t, 10*10, r.facts.series)
+	}
+	used := e.budgets.Used(nil)
+	assert.LessOrEqual(t, used.All, rules.DefaultSeries)
+	assert.Greater(t, used.All, rules.DefaultSeries*9/10, "they are at their limits")
+}
+
 // meanwhile lets something happen after a rank has been told what it may have, and before it takes any of that.
 type meanwhile struct {
 	figures
