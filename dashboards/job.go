@@ -1,6 +1,10 @@
 package dashboards
 
-import "github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
+import (
+	"fmt"
+
+	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
+)
 
 // The counters of the call profile that say how each rank's time goes: see docs/calls.md.
 const (
@@ -61,10 +65,10 @@ func jobVerdict() []*panel {
 		stat("Time lost to the late rank", "Since the job began: how much less than the mean rank the one that "+
 			"waits least waits, as a share of time. Where that isn't a tenth, nobody is late. It computes more than the "+
 			"others, or is late inside MPI, in its sends or files.", "percentunit", waitedSteps).named(withValue).size(6, 5).
-			instant("0 * "+rankOf(useful)+" + on () group_left () ("+computes+" > 0.3)", "rank {{rank}} on {{instance}}").
-			instant("0 * "+rankOf(busy)+" + on () group_left () ("+waits+" > 0.1 unless "+computes+" > 0.3)",
+			instant("0 * "+rankOf(useful)+" + on () group_left () ("+computes+" > "+fmt.Sprint(muchWaited)+")", "rank {{rank}} on {{instance}}").
+			instant("0 * "+rankOf(busy)+" + on () group_left () ("+waits+" > 0.1 unless "+computes+" > "+fmt.Sprint(muchWaited)+")",
 				"rank {{rank}} on {{instance}}").
-			instant(waits+" <= 0.1 unless "+computes+" > 0.3", "nobody is late"),
+			instant(waits+" <= 0.1 unless "+computes+" > "+fmt.Sprint(muchWaited), "nobody is late"),
 		stat("Ranks that answer", "At the end of the time range, and how many there are in the world.", "short", neutral).
 			named(withValue).size(4, 5).
 			instant("0 * "+countBy("world_size", last(selector("mpit_process_info", ofOneJob)))+" + on () group_left () ("+

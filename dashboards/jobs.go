@@ -1,13 +1,19 @@
 package dashboards
 
-import "github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
+	verdict "github.com/mpit-exporter/mpit-exporter/exporter/job"
+)
 
 // From where on things are bad, as the alerts have it.
 const (
 	unexpectedMany = 10000 // messages in a rank's queue
 	nearLimit      = 0.9   // of what there is room for
 	leastUseful    = 0.2   // of the ranks' time
-	muchWaited     = 0.3   // likewise
+	muchWaited     = verdict.Late
 )
 
 var (
@@ -17,7 +23,7 @@ var (
 )
 
 // state is one number for each job at the end of the time range, the worst that is to be said of it: see stateWords.
-// That ranks hang is known with the call profile, where the rules of alerts/ are loaded.
+// That ranks are hung is known with the call profile, where the rules of alerts/ are loaded.
 func state(matchers string) string {
 	live, waiting := selector("mpit_job:ranks:live", matchers), selector("mpit_job:ranks:waiting", matchers)
 	up := selector("mpit_rank_up", matchers)
@@ -37,8 +43,8 @@ func state(matchers string) string {
 }
 
 var stateWords = map[string]grafana.MappingText{
-	"8": {Text: "hangs", Color: "dark-red", Index: 0},
-	"7": {Text: "waits for a rank", Color: "dark-red", Index: 1},
+	"8": inWord(verdict.IsHung, 0),
+	"7": inWord(verdict.Waits, 1),
 	"6": {Text: "ranks are silent", Color: "dark-orange", Index: 2},
 	"5": {Text: "aborted", Color: "red", Index: 3},
 	"4": {Text: "ranks were lost", Color: "red", Index: 4},
@@ -48,7 +54,14 @@ var stateWords = map[string]grafana.MappingText{
 	"0": {Text: "gone", Color: "purple", Index: 8},
 }
 
-const statesMean = "hangs: every rank has been in one MPI call for 5 minutes; waits for a rank: all but one, or but a " +
+// inWord is a state of the table, as Grafana has it.
+func inWord(word string, index int) grafana.MappingText {
+	all := verdict.States()
+	at := slices.IndexFunc(all, func(s verdict.State) bool { return s.Word == word })
+	return grafana.MappingText{Text: word, Color: all[at].Board, Index: index}
+}
+
+const statesMean = "hung: every rank has been in one MPI call for 5 minutes; waiting: all but one, or but a " +
 	"tenth, have; silent: ranks don't answer, as if they were stopped; lost: ranks ended without a last word, by a " +
 	"signal or with their node; gone: nothing is known of its end."
 
@@ -58,7 +71,7 @@ func lateRank(matchers string) string {
 	of := func(rule string) string { return last(selector(rule, matchers)) }
 	return "max by (" + job + ", rank) (\n  topk by (" + job + ") (1, " + of("mpit_rank:useful:ratio5m") + ")\n  and on (" + job + ") (" +
 		of("mpit_job:communication_efficiency:ratio5m") + " - " + of("mpit_job:parallel_efficiency:ratio5m") +
-		" > " + "0.3)\n  or on (" + job + ") topk by (" + job + ") (1, " + of("mpit_rank:busy:ratio5m") + ")\n) and on (" + job + ") " +
+		" > " + fmt.Sprint(muchWaited) + ")\n  or on (" + job + ") topk by (" + job + ") (1, " + of("mpit_rank:busy:ratio5m") + ")\n) and on (" + job + ") " +
 		of("mpit_job:late_rank:ratio5m") + " > 0.1"
 }
 

@@ -30,6 +30,16 @@ func CleanName(s string) string {
 	return s
 }
 
+// OneLine makes one line of a text that came from a rank, with nothing in it that a terminal would obey.
+func OneLine(s string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))), " ")
+}
+
 // CleanText makes a text that comes from a rank fit for a page: every name, description and value of a label goes
 // through it. The result is valid UTF-8 of at most limit bytes, cut between characters, with nothing in it that a
 // terminal obeys, and nothing Hidden: these characters become U+FFFD. New lines stay, as the formats of metrics write

@@ -17,6 +17,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // cvarCommand reads and sets control variables of running ranks through the control socket of the exporter on this
@@ -84,9 +85,9 @@ func (c *cvarCommand) run(ctx context.Context, command string, std cli.Stdio) er
 	}
 	changed := func(r control.RankAnswer) bool { return r.State != control.Unchanged }
 	if slices.ContainsFunc(answer.Ranks, changed) {
-		return cli.Errorf(cli.Partial, "%s: failed: %s", command, table.Clean(answer.Error))
+		return cli.Errorf(cli.Partial, "%s: failed: %s", command, mapping.OneLine(answer.Error))
 	}
-	return fmt.Errorf("%s: %s: %s", command, answer.Result, table.Clean(answer.Error))
+	return fmt.Errorf("%s: %s: %s", command, answer.Result, mapping.OneLine(answer.Error))
 }
 
 // request makes a request of the flags, and checks what can be checked here.
@@ -166,7 +167,7 @@ func writeCvar(w io.Writer, set bool, a *control.Answer) error {
 	if a.World != "" {
 		title += ", world " + a.World
 	}
-	fmt.Fprintln(t, table.Clean(title))
+	fmt.Fprintln(t, mapping.OneLine(title))
 	value := func(v *string) string {
 		if v == nil {
 			return "?"
@@ -184,8 +185,8 @@ func writeCvar(w io.Writer, set bool, a *control.Answer) error {
 	for i := range a.Ranks {
 		r := &a.Ranks[i]
 		if set {
-			table.Row(t, strconv.Itoa(r.Rank), r.State, table.Shorten(table.Clean(value(r.Old)), table.MaxCell),
-				table.Shorten(table.Clean(value(r.Value)), table.MaxCell), r.Error)
+			table.Row(t, strconv.Itoa(r.Rank), r.State, table.Shorten(mapping.OneLine(value(r.Old)), table.MaxCell),
+				table.Shorten(mapping.OneLine(value(r.Value)), table.MaxCell), r.Error)
 		} else {
 			table.Row(t, strconv.Itoa(r.Rank), value(r.Value))
 		}

@@ -17,8 +17,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/probe"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // listCommand shows what MPI_T offers: in the ranks that are connected to an exporter, or in a program that it runs.
@@ -105,7 +106,7 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 		return nil
 	}
 	for _, text := range list.Errors {
-		std.Tell("%s", table.Clean(text))
+		std.Tell("%s", mapping.OneLine(text))
 	}
 	if list.More > 0 {
 		std.Tell("%s", leftOut(units.Count(list.More, "MPI_COMM_WORLD"), list.LeftOut))
@@ -126,7 +127,7 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 func leftOut(what string, of []api.LeftOut) string {
 	var users []string
 	for _, l := range of {
-		if user := table.Clean(l.User); !slices.Contains(users, user) {
+		if user := mapping.OneLine(l.User); !slices.Contains(users, user) {
 			users = append(users, user)
 		}
 	}

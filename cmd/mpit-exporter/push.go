@@ -18,8 +18,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // pushCommand is an exporter that only pushes, or a single push.
@@ -131,7 +131,7 @@ func (c *pushCommand) ask(ctx context.Context, over *client.Control) (points int
 		return json.Unmarshal(text, answer) == nil && answer.Result != ""
 	})
 	if err == nil && answer.Result != control.OK {
-		err = fmt.Errorf("the exporter of this node: %s: %s", answer.Result, table.Clean(answer.Error))
+		err = fmt.Errorf("the exporter of this node: %s: %s", answer.Result, mapping.OneLine(answer.Error))
 	}
 	return answer.Points, err
 }

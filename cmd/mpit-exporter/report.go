@@ -16,12 +16,12 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/past"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/render"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reportfile"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/render"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/reportfile"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // reportCommand writes a page about one job, or what has changed between two of its runs.
@@ -93,7 +93,7 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	case "html":
 		return render.HTML(r, std.Out)
 	case "json":
-		return r.JSON(std.Out)
+		return render.JSON(r, std.Out)
 	}
 	return render.Text(r, std.Out)
 }
@@ -107,18 +107,18 @@ func (c *reportCommand) writeComparison(ctx context.Context, std cli.Stdio) erro
 	if err != nil {
 		return err
 	}
-	compared, err := report.Compare(before, after)
+	compared, err := job.Compare(before, after)
 	switch {
 	case err != nil:
 		return err
 	case c.output == "json":
-		return compared.JSON(std.Out)
+		return render.JSON(compared, std.Out)
 	}
 	return render.Comparison(compared, std.Out)
 }
 
 // find finds the one job that is meant.
-func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*report.Report, error) {
+func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*job.Report, error) {
 	if len(c.files) == 1 {
 		return reportfile.Load(ctx, c.files[0])
 	}
@@ -138,7 +138,7 @@ func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*report.Report
 		of := placeOfOwn()
 		place = func(r *api.RankStatus) string { return of(r.PID, r.UID, r.Calls.Long) }
 	}
-	found := report.Of(answers, place)
+	found := job.Of(answers, place)
 	if own := c.own(found); len(own) < len(found) {
 		std.Tell("report: %s of %s left out; choose with --user", units.Count(len(found)-len(own), "MPI_COMM_WORLD"),
 			othersOf(found))
@@ -151,7 +151,7 @@ func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*report.Report
 		return found[0], nil
 	}
 	// The one that runs, if there is one.
-	running := slices.DeleteFunc(slices.Clone(found), func(r *report.Report) bool { return r.Job.Ended != nil })
+	running := slices.DeleteFunc(slices.Clone(found), func(r *job.Report) bool { return r.Job.Ended != nil })
 	if len(running) == 1 {
 		return running[0], nil
 	}
@@ -160,8 +160,8 @@ func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*report.Report
 
 // own are the caller's own jobs, if there are any: others may claim the same id, or hang, to be looked at instead. Who
 // names a user means no others.
-func (c *reportCommand) own(found []*report.Report) []*report.Report {
-	own := slices.DeleteFunc(slices.Clone(found), func(r *report.Report) bool { return !client.Own(uidOf(&r)) })
+func (c *reportCommand) own(found []*job.Report) []*job.Report {
+	own := slices.DeleteFunc(slices.Clone(found), func(r *job.Report) bool { return !client.Own(uidOf(&r)) })
 	if len(own) == 0 || c.which().User != "" {
 		return found
 	}
@@ -169,11 +169,11 @@ func (c *reportCommand) own(found []*report.Report) []*report.Report {
 }
 
 // othersOf names whose jobs aren't the caller's, the first few.
-func othersOf(found []*report.Report) string {
+func othersOf(found []*job.Report) string {
 	names := map[string]bool{}
 	for _, r := range found {
 		if !client.Own(uidOf(&r)) {
-			names[cmp.Or(table.Clean(r.Job.User), "unknown")] = true
+			names[cmp.Or(mapping.OneLine(r.Job.User), "unknown")] = true
 		}
 	}
 	all := slices.Sorted(maps.Keys(names))
@@ -187,7 +187,7 @@ func othersOf(found []*report.Report) string {
 const maxLines = 20
 
 // manyJobs is the error that several worlds match, of one job or of several.
-type manyJobs []*report.Report
+type manyJobs []*job.Report
 
 func (m manyJobs) Error() string {
 	jobs, ids, users := map[[2]string]bool{}, map[string]bool{}, map[string]bool{}
@@ -217,7 +217,7 @@ func (m manyJobs) Error() string {
 func (m manyJobs) Lines() []string {
 	lines := []string{fmt.Sprintf("%s: report: %s:", cli.ProgramName, m)}
 	for _, r := range slices.SortedStableFunc(slices.Values(m),
-		func(a, b *report.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }) {
+		func(a, b *job.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }) {
 		state := "runs"
 		if r.Job.Ended != nil {
 			state = "ended " + r.Job.Ended.Local().Format(time.DateTime)
@@ -225,8 +225,8 @@ func (m manyJobs) Lines() []string {
 		if len(lines) > maxLines {
 			return append(lines, fmt.Sprintf("  and %d more", len(m)-maxLines))
 		}
-		lines = append(lines, fmt.Sprintf("  %s (--user=%s, --world=%s, %s, %s): %s", table.Clean(r.Job.ID),
-			table.Clean(r.Job.User), table.Clean(r.Job.World), table.Clean(path.Base(r.Job.Program)), state, r.Verdict.Text))
+		lines = append(lines, fmt.Sprintf("  %s (--user=%s, --world=%s, %s, %s): %s", mapping.OneLine(r.Job.ID),
+			mapping.OneLine(r.Job.User), mapping.OneLine(r.Job.World), mapping.OneLine(path.Base(r.Job.Program)), state, r.Verdict.Text))
 	}
 	return lines
 }

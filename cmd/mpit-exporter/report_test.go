@@ -16,17 +16,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
 )
 
 // Where one job is meant and there are several, each has a line with its verdict; the one that hangs comes first.
 func TestReportOfOneOfManyJobs(t *testing.T) {
-	list := api.ValueList{Time: reporttest.Began.Add(time.Hour)}
+	list := api.ValueList{Time: jobtest.Began.Add(time.Hour)}
 	for _, job := range []string{"17", "18", "19"} {
 		for rank := range 2 {
-			of := reporttest.RankOf(rank, "node1", 95)
+			of := jobtest.RankOf(rank, "node1", 95)
 			of.Rank.JobID, of.Rank.WorldSize = job, 2
 			if job != "19" {
 				of.Rank.State, of.Rank.EndReason, of.Rank.Ended = "up", "", nil
@@ -37,7 +37,7 @@ func TestReportOfOneOfManyJobs(t *testing.T) {
 			list.Ranks = append(list.Ranks, of)
 		}
 	}
-	jobs := manyJobs(report.Of([]api.ValueList{list}, nil))
+	jobs := manyJobs(job.Of([]api.ValueList{list}, nil))
 	var out strings.Builder
 	assert.Equal(t, cli.Failure, cli.Report(&out, jobs))
 	assert.Equal(t, `mpit-exporter: report: there are 3 jobs; choose one with --jobid:
@@ -53,7 +53,7 @@ func TestReportOfOneOfManyWorlds(t *testing.T) {
 		for _, l := range labels {
 			id, world, _ := strings.Cut(l, "/")
 			world, user, _ := strings.Cut(world, " of ")
-			jobs = append(jobs, &report.Report{Job: report.Job{ID: id, World: world, User: user}})
+			jobs = append(jobs, &job.Report{Job: job.Job{ID: id, World: world, User: user}})
 		}
 		return jobs
 	}
@@ -96,7 +96,7 @@ func TestReportInterrupted(t *testing.T) {
 // is named, and can be chosen.
 func TestAnothersJobOfTheSameID(t *testing.T) {
 	rank := func(number int, user string, uid int, program string) api.RankValues {
-		of := reporttest.RankOf(number, "node1", 95)
+		of := jobtest.RankOf(number, "node1", 95)
 		of.Rank.User, of.Rank.UID, of.Rank.Executable, of.Rank.WorldSize = user, uint32(uid), program, 1
 		return of
 	}
@@ -113,7 +113,7 @@ func TestAnothersJobOfTheSameID(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				list := api.ValueList{Time: reporttest.Began.Add(time.Hour), Ranks: test.all}
+				list := api.ValueList{Time: jobtest.Began.Add(time.Hour), Ranks: test.all}
 				if req.FormValue("user") == "eve" {
 					list.Ranks = []api.RankValues{eve}
 				}

@@ -16,12 +16,12 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/live"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/top"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/where"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // topCommand shows the jobs of a running exporter, and where the time of one of them goes, again and again.
@@ -73,18 +73,18 @@ func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 type jobKey struct{ jobID, world, user string }
 
 // uidOf is whose job a report is of.
-func uidOf(r **report.Report) uint32 {
+func uidOf(r **job.Report) uint32 {
 	if len((*r).Ranks) == 0 {
 		return 0
 	}
 	return (*r).Ranks[0].UID
 }
 
-func keyOf(r *report.Report) jobKey { return jobKey{r.Job.ID, r.Job.World, r.Job.User} }
+func keyOf(r *job.Report) jobKey { return jobKey{r.Job.ID, r.Job.World, r.Job.User} }
 
 // answer is what came of a look.
 type answer struct {
-	reports []*report.Report
+	reports []*job.Report
 	values  map[jobKey]*api.ValueList // of the jobs of which variables are shown
 	err     error
 }
@@ -98,7 +98,7 @@ func (c *topCommand) look(ctx context.Context, q *topState) (a answer) {
 		return a
 	}
 	a.reports = list.Reports
-	slices.SortStableFunc(a.reports, func(x, y *report.Report) int { return cmp.Compare(x.Needs(), y.Needs()) })
+	slices.SortStableFunc(a.reports, func(x, y *job.Report) int { return cmp.Compare(x.Needs(), y.Needs()) })
 	client.OwnFirst(a.reports, uidOf)
 	a.values = map[jobKey]*api.ValueList{}
 	view := top.View{Reports: a.reports, Raw: q.raw}
@@ -126,7 +126,7 @@ type topState struct {
 	picked jobKey // none: the first
 	raw    bool
 
-	reports []*report.Report
+	reports []*job.Report
 	moved   map[jobKey]*movement.Movement
 	place   func(pid int, uid uint32, call *api.LongCall) string
 }
@@ -136,8 +136,8 @@ func (c *topCommand) state(plain bool) *topState {
 }
 
 // at is the place of the picked job.
-func (s *topState) at(reports []*report.Report) int {
-	return max(slices.IndexFunc(reports, func(r *report.Report) bool { return keyOf(r) == s.picked }), 0)
+func (s *topState) at(reports []*job.Report) int {
+	return max(slices.IndexFunc(reports, func(r *job.Report) bool { return keyOf(r) == s.picked }), 0)
 }
 
 // take takes in an answer.
@@ -163,7 +163,7 @@ func (s *topState) take(a *answer) {
 // view is what is to be drawn.
 func (s *topState) view(order string) *top.View {
 	v := &top.View{Reports: s.reports, Picked: s.at(s.reports), Order: order, Raw: s.raw,
-		Variables: map[*report.Report]*movement.Movement{}}
+		Variables: map[*job.Report]*movement.Movement{}}
 	for _, r := range s.reports {
 		v.Variables[r] = s.moved[keyOf(r)]
 	}
@@ -204,7 +204,7 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 }
 
 // lastOf is when the last report was made.
-func lastOf(reports []*report.Report) (at time.Time) {
+func lastOf(reports []*job.Report) (at time.Time) {
 	for _, r := range reports {
 		if r.Time.After(at) {
 			at = r.Time
@@ -231,7 +231,7 @@ func (c *topCommand) show(ctx context.Context, screen *terminal.Screen) error {
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	shown, help := 0, false
-	trouble := "asking " + table.Clean(c.exporter.URL) + " …"
+	trouble := "asking " + mapping.OneLine(c.exporter.URL) + " …"
 	for {
 		columns, lines := screen.Size()
 		drawn := s.view(c.order).Screen(columns, lines-1)

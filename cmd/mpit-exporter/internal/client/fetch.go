@@ -13,6 +13,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // maxError is how much is read of an error's text.
@@ -50,7 +51,7 @@ func Fetch(ctx context.Context, from *url.URL, like string, room int, decode fun
 		if response.StatusCode != http.StatusOK {
 			text, _ := io.ReadAll(io.LimitReader(response.Body, maxError))
 			return &StatusError{response.StatusCode, fmt.Sprintf("%s answers %s: %s", where,
-				table.Clean(response.Status), answerError(text))}
+				mapping.OneLine(response.Status), answerError(text))}
 		}
 		body := &bounded{from: response.Body, room: room, left: room}
 		err = decode(json.NewDecoder(body))
@@ -106,5 +107,5 @@ func answerError(body []byte) string {
 	if json.Unmarshal(body, &answer) == nil && answer.Error != "" {
 		text = answer.Error
 	}
-	return table.Shorten(table.Clean(strings.TrimSpace(text)), 200)
+	return table.Shorten(mapping.OneLine(strings.TrimSpace(text)), 200)
 }

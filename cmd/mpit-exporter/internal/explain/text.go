@@ -51,13 +51,13 @@ func (e *Explained) in(others bool) string {
 
 // write shows an explanation whole. Series come one in a line, as they stand on the page.
 func (e *Explained) write(w io.Writer, name, library string) error {
-	fmt.Fprintf(w, "%s of class %s, %s, in %s\n\n", table.Clean(name), strings.ToUpper(e.Class), e.Datatype, library)
+	fmt.Fprintf(w, "%s of class %s, %s, in %s\n\n", mapping.OneLine(name), strings.ToUpper(e.Class), e.Datatype, library)
 	if e.Metric == nil {
 		fmt.Fprintf(w, "It is left out (%s).\n", cmp.Or(e.Dropped, "not known why"))
 	} else {
-		fmt.Fprintf(w, "%s, a %s. %s\n", e.Metric.Name, e.Metric.Type, table.Clean(e.Metric.Help))
+		fmt.Fprintf(w, "%s, a %s. %s\n", e.Metric.Name, e.Metric.Type, mapping.OneLine(e.Metric.Help))
 		for _, series := range e.Series {
-			fmt.Fprintf(w, "    %s\n", table.Clean(series))
+			fmt.Fprintf(w, "    %s\n", mapping.OneLine(series))
 		}
 	}
 	fmt.Fprintln(w)
@@ -98,7 +98,7 @@ func (e *Explained) orLibrary() string {
 
 // writeBriefly shows a line for each explanation.
 func writeBriefly(w io.Writer, name string, list []Explained) error {
-	fmt.Fprintf(w, "%s becomes (more with --class and --library):\n\n", table.Clean(name))
+	fmt.Fprintf(w, "%s becomes (more with --class and --library):\n\n", mapping.OneLine(name))
 	t := table.New(w)
 	table.Row(t, "LIBRARY", "CLASS", "METRIC", "TYPE", "DECIDED BY")
 	for i := range list {

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -26,7 +26,7 @@ const maxObjects = 50
 // Write writes the parts of a catalogue that are selected. A description stands last in its line, whole.
 func Write(w io.Writer, c *api.Catalogue, s Selection) error {
 	t := table.New(w)
-	fmt.Fprintf(t, "%s\n", table.Clean(title(&c.Rank, fmt.Sprintf("as in rank %d of %d", c.Rank.Rank, c.Rank.WorldSize))))
+	fmt.Fprintf(t, "%s\n", mapping.OneLine(title(&c.Rank, fmt.Sprintf("as in rank %d of %d", c.Rank.Rank, c.Rank.WorldSize))))
 	if s.Short() {
 		table.Row(t, "NAME", "BIND", "METRIC", "DESCRIPTION")
 		for i := range c.Variables {
@@ -104,7 +104,7 @@ func Write(w io.Writer, c *api.Catalogue, s Selection) error {
 
 // writeObjectValue writes a control variable's value on an object, with so many cells behind it.
 func writeObjectValue(t io.Writer, o *api.ObjectValueStatus, cells int) {
-	table.Row(t, append([]string{"└ " + cmp.Or(table.Clean(o.Name), fmt.Sprintf("object %d", o.ID)),
+	table.Row(t, append([]string{"└ " + cmp.Or(mapping.OneLine(o.Name), fmt.Sprintf("object %d", o.ID)),
 		valueCell(o.Value, o.Code)}, make([]string, cells)...)...)
 }
 
@@ -189,12 +189,12 @@ func valueCell(value *string, code string) string {
 	if value == nil {
 		return withCode("", code)
 	}
-	return table.Shorten(table.Clean(*value), table.MaxCell)
+	return table.Shorten(mapping.OneLine(*value), table.MaxCell)
 }
 
 // listCell joins as many names as a cell may show; each has two characters at least.
 func listCell(names []string) string {
-	return table.Shorten(table.Clean(strings.Join(names[:min(len(names), table.MaxCell)], ", ")), table.MaxCell)
+	return table.Shorten(mapping.OneLine(strings.Join(names[:min(len(names), table.MaxCell)], ", ")), table.MaxCell)
 }
 
 func enumCell(items []mpit.EnumItem) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // Bounds of a tree: categories come from ranks, and may be anything.
@@ -62,7 +63,7 @@ func (t *categoryTree) show(c, parent *api.CategoryStatus, first, rest string) {
 		t.left++
 		return
 	}
-	name := cmp.Or(table.Clean(c.Name), "-")
+	name := cmp.Or(mapping.OneLine(c.Name), "-")
 	var others []string
 	for _, p := range c.Parents {
 		if parent == nil || p != parent.Name {
@@ -79,7 +80,7 @@ func (t *categoryTree) show(c, parent *api.CategoryStatus, first, rest string) {
 	}
 	table.Line(t.w, first+name, strconv.Itoa(len(c.Variables)), strconv.Itoa(len(c.ControlVariables)),
 		strconv.Itoa(len(c.Subcategories)),
-		cmp.Or(table.Clean(c.Description), "-"))
+		cmp.Or(mapping.OneLine(c.Description), "-"))
 	if again {
 		return
 	}

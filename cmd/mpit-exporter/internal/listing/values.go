@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -122,7 +122,7 @@ func objectOf(labels map[string]string) string {
 
 func (w *world) write(t io.Writer) {
 	if w.first != nil {
-		fmt.Fprintf(t, "%s\n", table.Clean(title(w.first, units.Count(w.ranks, "rank"))))
+		fmt.Fprintf(t, "%s\n", mapping.OneLine(title(w.first, units.Count(w.ranks, "rank"))))
 	}
 	var list []*valued
 	for _, v := range w.variables {

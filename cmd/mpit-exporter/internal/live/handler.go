@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -47,7 +47,7 @@ var (
 
 // chosen are the reports that are asked for.
 func chosen(now look, query url.Values) (any, error) {
-	list := ReportList{Reports: []*report.Report{}, LeftOut: now.left}
+	list := ReportList{Reports: []*job.Report{}, LeftOut: now.left}
 	for _, r := range now.jobs {
 		if is(query, "jobid", r.Job.ID) && is(query, "world", r.Job.World) && is(query, "user", r.Job.User) {
 			list.Reports = append(list.Reports, r.WithRanks(apartCalls))

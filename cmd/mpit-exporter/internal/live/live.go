@@ -13,9 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/verdict"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 )
 
 const (
@@ -32,44 +31,33 @@ type Window func(ctx context.Context) (api.ValueList, error)
 type Live struct {
 	window Window
 
-	turn    chan struct{} // has a token: whoever takes it asks and answers, and everybody else waits
-	mu      sync.Mutex
-	now     look
-	moments []moment // the newest last
-	forget  *time.Timer
+	turn   chan struct{} // has a token: whoever takes it asks and answers, and everybody else waits
+	mu     sync.Mutex
+	past   job.Window
+	left   []api.LeftOut // ranks that had no room the last time
+	forget *time.Timer
 }
 
 // look is what is known of all jobs. It is never changed.
 type look struct {
 	at   time.Time
-	jobs []*report.Report // in the order of their labels
-	left []api.LeftOut    // ranks that are not in them
+	jobs []*job.Report // in the order of their labels
+	left []api.LeftOut // ranks that are not in them
 }
-
-// moment is what is remembered of a look.
-type moment struct {
-	at   time.Time
-	jobs map[jobKey]*report.Totals
-}
-
-// jobKey names a job.
-type jobKey struct{ id, world, user string }
-
-func keyOf(r *report.Report) jobKey { return jobKey{r.Job.ID, r.Job.World, r.Job.User} }
 
 // New returns a Live that knows nothing yet.
 func New(window Window) *Live {
-	l := &Live{window: window, turn: make(chan struct{}, 1)}
+	l := &Live{window: window, turn: make(chan struct{}, 1), past: job.Window{Longest: Kept}}
 	l.turn <- struct{}{}
 	l.forget = time.AfterFunc(Kept, l.drop)
 	return l
 }
 
-// drop forgets everything: nobody has asked for long.
+// drop forgets everything: there has been no request for long.
 func (l *Live) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.now, l.moments = look{}, nil
+	l.past, l.left = job.Window{Longest: Kept}, nil
 }
 
 // take waits for the turn.
@@ -82,73 +70,44 @@ func (l *Live) take(ctx context.Context) (giveBack func(), err error) {
 	}
 }
 
-// look returns the report on every job of the last window: of the time since the newest moment that is at least that
-// long ago, or else since the oldest that is remembered. With a window of zero, or if nothing is remembered, reports
-// are of whole jobs. The caller has the turn.
+// look returns the report on every job of the last window (job.Window.Since). The caller has the turn.
 func (l *Live) look(ctx context.Context, window time.Duration) (look, error) {
-	now, fresh := l.last()
-	if !fresh {
+	if time.Since(l.last()) >= apart {
 		list, err := l.window(ctx)
 		if err != nil {
 			return look{}, err
 		}
-		now = l.remember(list)
+		if list.Time.Sub(l.last()) >= apart { // unless it has been known
+			l.remember(job.Of([]api.ValueList{list}, nil), &list)
+		}
 	}
-	before := l.since(now.at, window)
-	of := now
-	of.jobs = make([]*report.Report, len(now.jobs))
-	for i, r := range now.jobs {
-		of.jobs[i] = r.Since(before.jobs[keyOf(r)])
-	}
-	return of, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return look{l.past.Now(), l.past.Since(window), l.left}, nil
 }
 
-// last is the last look. Unless it is fresh, the exporter is to be asked.
-func (l *Live) last() (now look, fresh bool) {
+// last is when the exporter was last asked.
+func (l *Live) last() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget.Reset(2 * Kept)
-	return l.now, time.Since(l.now.at) < apart
+	return l.past.Now()
 }
 
-// remember takes in what the exporter has answered, unless it has been known.
-func (l *Live) remember(list api.ValueList) look {
-	if now, _ := l.last(); list.Time.Sub(now.at) < apart {
-		return now
-	}
-	now := look{list.Time, report.Of([]api.ValueList{list}, nil), list.LeftOut}
-	m := moment{now.at, make(map[jobKey]*report.Totals, len(now.jobs))}
-	for _, r := range now.jobs {
-		if r.Job.Ended == nil {
-			m.jobs[keyOf(r)] = r.Totals()
-		}
-	}
+func (l *Live) remember(reports []*job.Report, list *api.ValueList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.moments = slices.DeleteFunc(l.moments, func(m moment) bool { return now.at.Sub(m.at) > Kept+apart })
-	l.now, l.moments = now, append(l.moments, m)
-	return now
-}
-
-// since is the beginning of a window; the zero moment: nothing is remembered.
-func (l *Live) since(now time.Time, window time.Duration) (before moment) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, m := range l.moments {
-		if window > 0 && m.at.Before(now) && (before.at.IsZero() || now.Sub(m.at) >= window) {
-			before = m
-		}
-	}
-	return before
+	l.past.Add(list.Time, reports, apart)
+	l.left = list.LeftOut
 }
 
 // Job is what is said of a job in a line.
 type Job struct {
-	Job     report.Job      `json:"job"`
-	States  map[string]int  `json:"states"`  // of its ranks: how many are in each
-	Seconds float64         `json:"seconds"` // of how long this is said
-	Whole   bool            `json:"whole"`   // since the job began
-	Verdict verdict.Verdict `json:"verdict"`
+	Job     job.Job        `json:"job"`
+	States  map[string]int `json:"states"`  // of its ranks: how many are in each
+	Seconds float64        `json:"seconds"` // of how long this is said
+	Whole   bool           `json:"whole"`   // since the job began
+	Verdict job.Verdict    `json:"verdict"`
 }
 
 // JobList is the answer to GET /api/v1/jobs.
@@ -161,14 +120,14 @@ type JobList struct {
 
 // ReportList is the answer to GET /api/v1/report.
 type ReportList struct {
-	Reports []*report.Report `json:"reports"` // in the order of jobid, world, user
+	Reports []*job.Report `json:"reports"` // in the order of jobid, world, user
 	// LeftOut is ranks of all jobs that had no room.
 	LeftOut []api.LeftOut `json:"left_out,omitempty"`
 }
 
 func jobsOf(now look) JobList {
 	list := JobList{Time: now.at, Jobs: []Job{}, LeftOut: now.left}
-	reports := slices.SortedStableFunc(slices.Values(now.jobs), func(a, b *report.Report) int {
+	reports := slices.SortedStableFunc(slices.Values(now.jobs), func(a, b *job.Report) int {
 		return cmp.Compare(a.Needs(), b.Needs())
 	})
 	for _, r := range reports {

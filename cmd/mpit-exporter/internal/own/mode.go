@@ -17,7 +17,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reportfile"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/reportfile"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )

@@ -20,9 +20,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reportfile"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/reportfile"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
 )
 
 func listenPresence(t *testing.T) *presence.Presence {
@@ -107,7 +107,7 @@ func TestReportOfAKilledRank(t *testing.T) {
 	require.True(t, p.Enter(pid))
 	stranger, end := cmdtest.Sleeper(t)
 	end()
-	ranks := slices.Clone(reporttest.Late()[0].Ranks[:2])
+	ranks := slices.Clone(jobtest.Late()[0].Ranks[:2])
 	killed, other := &ranks[0].Rank, &ranks[1].Rank
 	for _, r := range []*api.RankStatus{killed, other} {
 		r.State, r.EndReason, r.Ended = "late", "", nil
@@ -131,7 +131,7 @@ func TestReportOfAKilledRank(t *testing.T) {
 	require.NoError(t, o.report(t.Context(), false))
 	assert.Equal(t, map[int]string{0: "", 1: ""}, ends())
 
-	killed.Disconnected, other.Disconnected = reporttest.Began, reporttest.Began
+	killed.Disconnected, other.Disconnected = jobtest.Began, jobtest.Began
 	require.NoError(t, o.report(t.Context(), false))
 	assert.Equal(t, map[int]string{0: "", 1: ""}, ends(), "a process that is there may connect again")
 	require.NoError(t, os.Remove(file))
@@ -169,7 +169,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	o := &Mode{presence: listenPresence(t), words: words, dir: &place.Dir{Path: dir},
 		order: order{Report: file, ReportMode: 0o600, Wait: time.Hour}}
 	require.NoError(t, o.Reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
-		return api.ValueList{Ranks: slices.Clone(reporttest.Late()[0].Ranks)}, nil
+		return api.ValueList{Ranks: slices.Clone(jobtest.Late()[0].Ranks)}, nil
 	}, slog.New(slog.DiscardHandler)))
 	require.ErrorIs(t, o.noReport, os.ErrNotExist)
 	for range 2 {

@@ -17,31 +17,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/render"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
 )
 
 // ask asks a Prometheus that begins every answer as one does, and goes on as it likes.
-func ask(ctx context.Context, t *testing.T, answer func(w io.Writer)) ([]*report.Report, error) {
+func ask(ctx context.Context, t *testing.T, answer func(w io.Writer)) ([]*job.Report, error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[`)
 		answer(w)
 	}))
 	defer server.Close()
-	answers, err := Ask(ctx, server.URL, Which{}, reporttest.Began, time.Hour)
-	return report.Of(answers, nil), err
+	answers, err := Ask(ctx, server.URL, Which{}, jobtest.Began, time.Hour)
+	return job.Of(answers, nil), err
 }
 
 // What a rank has costs as much as it is: with the square of these series the test would run into its time limit.
 func TestManySeriesOfOneRank(t *testing.T) {
 	const many = 100_000
-	v := newVector(reporttest.Began)
+	v := newVector(jobtest.Began)
 	for n := range many {
 		v.takeLasting(&model.Sample{Value: 1, Metric: model.Metric{"__name__": "mpit_call_time_seconds_sum", "rank": "0",
 			"function": "MPI_Send", "comm": model.LabelValue(strconv.Itoa(n))}})
 	}
-	reports := report.Of(v.answers(), nil)
+	reports := job.Of(v.answers(), nil)
 	require.Len(t, reports, 1)
 	assert.Len(t, reports[0].Calls, many)
 }
@@ -62,7 +63,7 @@ func TestEndlessAnswer(t *testing.T) {
 }
 
 func TestTooManyRanks(t *testing.T) {
-	v := newVector(reporttest.Began)
+	v := newVector(jobtest.Began)
 	take := v.taking(v.takeCurrent)
 	for n := range maxRanks + 1 {
 		err := take(&model.Sample{Metric: model.Metric{"__name__": "mpit_rank_up", "jobid": model.LabelValue(strconv.Itoa(n))}})
@@ -76,11 +77,11 @@ func TestGarbage(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, text)
 		}))
-		_, err := Ask(t.Context(), server.URL, Which{}, reporttest.Began, time.Hour)
+		_, err := Ask(t.Context(), server.URL, Which{}, jobtest.Began, time.Hour)
 		assert.ErrorContains(t, err, "does not answer like Prometheus: ", text)
 		server.Close()
 	}
-	_, err := Ask(t.Context(), "prometheus:9090", Which{}, reporttest.Began, time.Hour)
+	_, err := Ask(t.Context(), "prometheus:9090", Which{}, jobtest.Began, time.Hour)
 	assert.ErrorContains(t, err, "--prometheus \"prometheus:9090\": an address such as")
 }
 
@@ -101,13 +102,13 @@ func FuzzSamples(f *testing.F) {
 		`{"metric":{"__name__":"mpit_call_time_seconds"},"histogram":[0,{"count":"3","sum":"30","buckets":[[0,"8","16","3"]]}]},` +
 		`{"metric":{"__name__":"mpit_call_running_info","offset":"0x10"},"value":[0,"1"]}]}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		v := newVector(reporttest.Began)
+		v := newVector(jobtest.Began)
 		err := eachSample(json.NewDecoder(strings.NewReader(text)), v.taking(func(s *model.Sample) {
 			v.takeLasting(s)
 			v.takeCurrent(s)
 		}))
-		for _, r := range report.Of(v.answers(), nil) {
-			if err := r.JSON(io.Discard); err != nil {
+		for _, r := range job.Of(v.answers(), nil) {
+			if err := render.JSON(r, io.Discard); err != nil {
 				t.Error(err)
 			}
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 )
 
 const (
@@ -55,7 +55,7 @@ const (
 var isLevelName = regexp.MustCompile(`^(` + levelNames + `)$`)
 
 // Ask asks the Prometheus at an address what it has of jobs, up to a moment and since so long before it. It returns what
-// report.Of takes.
+// job.Of takes.
 func Ask(ctx context.Context, address string, which Which, at time.Time, since time.Duration) (
 	[]api.ValueList, error) {
 	base, err := url.Parse(address)
@@ -191,7 +191,7 @@ func (v *vector) rank(m model.Metric) *rank {
 		dup, _ := strconv.Atoi(id.dup)
 		v.ranks[id] = &rank{variables: map[string]int{}, series: map[string]int{}, RankValues: api.RankValues{
 			Rank: api.RankStatus{JobID: id.jobID, World: id.world, User: id.user, Rank: number, Dup: dup, Host: id.instance,
-				State: report.StateGone}}}
+				State: job.StateGone}}}
 	}
 	return v.ranks[id]
 }
@@ -248,14 +248,14 @@ func (v *vector) takeCurrent(s *model.Sample) {
 	r := v.rank(s.Metric)
 	switch string(s.Metric[model.MetricNameLabel]) {
 	case "mpit_rank_up":
-		if r.Rank.State == report.StateGone {
+		if r.Rank.State == job.StateGone {
 			r.Rank.State = map[bool]string{true: "up", false: "late"}[s.Value == 1]
 		}
 	case "mpit_call_running_seconds":
 		calls(r).Running = float64(s.Value)
 	case "mpit_call_running_info":
 		long := &api.LongCall{Function: string(s.Metric["function"]), Module: string(s.Metric["module"])}
-		for _, kind := range report.ObjectLabels {
+		for _, kind := range job.ObjectLabels {
 			if name, is := s.Metric[model.LabelName(kind)]; is {
 				long.Kind, long.Object = kind, string(name)
 			}
@@ -375,7 +375,7 @@ func (v *vector) answers() []api.ValueList {
 		r := v.ranks[id]
 		s := &r.Rank
 		// When a rank has ended Prometheus doesn't know: it was observed from its beginning to its end.
-		if (s.State == "ended" || s.State == report.StateGone) && s.Started != nil && s.Calls != nil {
+		if (s.State == "ended" || s.State == job.StateGone) && s.Started != nil && s.Calls != nil {
 			ended := s.Started.Add(time.Duration(s.Calls.Observed * float64(time.Second)))
 			s.Ended = &ended
 		}

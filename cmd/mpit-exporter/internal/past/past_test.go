@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
 )
 
 // What Prometheus has of a job that is over, on two nodes: classic histograms, one native, and a rank that was killed.
@@ -67,23 +67,23 @@ func TestAsk(t *testing.T) {
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(of, ","))
 	}))
 	defer server.Close()
-	at := reporttest.Began.Add(time.Hour)
+	at := jobtest.Began.Add(time.Hour)
 	answers, err := Ask(t.Context(), server.URL, Which{JobID: "17", User: `a"b`}, at, time.Hour)
 	require.NoError(t, err)
 	for _, query := range queries {
 		assert.Contains(t, query, `jobid="17", user="a\"b", rank!=""`)
 	}
-	reports := report.Of(answers, nil)
+	reports := job.Of(answers, nil)
 	require.Len(t, reports, 1)
 	r := reports[0]
 	assert.Equal(t, "mpich 4.2", r.Job.Library)
 	assert.Equal(t, 2, r.Job.Nodes)
 	assert.Nil(t, r.Job.Ended, "rank 1 is there")
-	assert.Equal(t, []report.Call{{Function: "MPI_Recv", Kind: "comm", Object: "halo", Calls: 61, Seconds: 36, Share: 3.6,
+	assert.Equal(t, []job.Call{{Function: "MPI_Recv", Kind: "comm", Object: "halo", Calls: 61, Seconds: 36, Share: 3.6,
 		Most: 1, MostSeconds: 34, Bytes: map[string]float64{"received": 5000}}}, r.WithRanks(0).Calls)
-	assert.Equal(t, []report.Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 10,
-		Buckets: []report.Bucket{{Bytes: 4, Calls: 5}, {Bytes: 16, Calls: 3}, {Bytes: report.LargestSize, Calls: 2}}}}, r.Sizes)
-	assert.Equal(t, []report.Messages{{From: 0, To: "1", Messages: 10, Bytes: 100}}, r.Messages)
+	assert.Equal(t, []job.Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 10,
+		Buckets: []job.Bucket{{Bytes: 4, Calls: 5}, {Bytes: 16, Calls: 3}, {Bytes: job.LargestSize, Calls: 2}}}}, r.Sizes)
+	assert.Equal(t, []job.Messages{{From: 0, To: "1", Messages: 10, Bytes: 100}}, r.Messages)
 	assert.Equal(t, "mpit_unexpected_recvq_length", r.Levels[0].Metric)
 	for i := range r.Ranks {
 		if r.Ranks[i].Rank == 1 {

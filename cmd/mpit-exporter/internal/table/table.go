@@ -12,9 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/clipperhouse/displaywidth"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // MaxCell is how many columns of a long value a cell should show.
@@ -26,7 +27,7 @@ func New(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2,
 // Row writes a line of cells, "-" for an empty one.
 func Row(w io.Writer, cells ...string) {
 	for i, cell := range cells {
-		cells[i] = cmp.Or(Clean(cell), "-")
+		cells[i] = cmp.Or(mapping.OneLine(cell), "-")
 	}
 	Line(w, cells...)
 }
@@ -34,16 +35,6 @@ func Row(w io.Writer, cells ...string) {
 // Line writes a line of cells that are clean. They end with tabs, except for the last: that one does not widen a
 // column.
 func Line(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
-
-// Clean makes one line of a text that came from a rank, with nothing in it that a terminal would obey.
-func Clean(s string) string {
-	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))), " ")
-}
 
 // Width is how many columns of a terminal a text takes: some characters take two, others none.
 func Width(s string) int { return displaywidth.String(s) }

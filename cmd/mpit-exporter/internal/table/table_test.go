@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 func TestClean(t *testing.T) {
@@ -15,7 +17,7 @@ func TestClean(t *testing.T) {
 		"zwei Wörter":          "zwei Wörter",
 		"right\u202eleft":      "right left",
 	} {
-		assert.Equal(t, want, Clean(text), "%q", text)
+		assert.Equal(t, want, mapping.OneLine(text), "%q", text)
 	}
 }
 

@@ -7,20 +7,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 )
 
 // calls are the functions of MPI, by object.
-func (v *View) calls(r *report.Report) grid {
+func (v *View) calls(r *job.Report) grid {
 	order := orderOf(v.Order, callOrders)
 	g := grid{order: order, columns: []column{{"SHARE", true, "share"}, {"CALLS/s", true, "calls"}, {"MEAN", true, "mean"},
 		{"FUNCTION", false, "name"}, {"ON", false, ""}, {"MOST IN RANKS", false, ""}}}
 	list := slices.Clone(r.Calls)
-	mean := func(c *report.Call) float64 { return c.Seconds / max(c.Calls, 1) }
-	slices.SortStableFunc(list, func(a, b report.Call) int {
+	mean := func(c *job.Call) float64 { return c.Seconds / max(c.Calls, 1) }
+	slices.SortStableFunc(list, func(a, b job.Call) int {
 		switch order {
 		case "calls":
 			return cmp.Compare(b.Calls, a.Calls)
@@ -47,7 +47,7 @@ func (v *View) calls(r *report.Report) grid {
 }
 
 // mostIn says which ranks have spent most of their time in a call, and how much.
-func mostIn(r *report.Report, c *report.Call) string {
+func mostIn(r *job.Report, c *job.Call) string {
 	shares := make([]float64, len(c.ByRank))
 	most := 0.0
 	for i, seconds := range c.ByRank {
@@ -89,7 +89,7 @@ func numbers(ranks []int) string {
 
 // underWay is where ranks are if one of them has been in a call for more than a second: those that are elsewhere than
 // the others are whom these wait for.
-func underWay(r *report.Report) grid {
+func underWay(r *job.Report) grid {
 	type place struct{ call, on, from string }
 	var places []place
 	ranks, longest := map[place][]int{}, map[place]float64{}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // column is one of a grid. Numbers are aligned at their right.
@@ -28,7 +29,7 @@ type grid struct {
 func cells(tone terminal.Tone, texts ...string) []terminal.Piece {
 	row := make([]terminal.Piece, len(texts))
 	for i, text := range texts {
-		row[i] = terminal.Piece{Text: table.Clean(text), Tone: tone}
+		row[i] = terminal.Piece{Text: mapping.OneLine(text), Tone: tone}
 		if row[i].Text == "" {
 			row[i] = terminal.Piece{Text: "-", Tone: terminal.Faint}
 		}

@@ -8,16 +8,16 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 )
 
 // silent is the state of a rank that hasn't answered in time. The exporter calls it late; here that is one that the
 // others wait for.
 const silent = "no answer"
 
-func stateOf(r *report.Rank) string {
+func stateOf(r *job.Rank) string {
 	switch {
 	case r.State == "late":
 		return silent
@@ -37,7 +37,7 @@ const (
 	kinds
 )
 
-func sharesOf(r *report.Rank) (shares [kinds]float64) {
+func sharesOf(r *job.Rank) (shares [kinds]float64) {
 	if r.Observed <= 0 {
 		return shares
 	}
@@ -50,13 +50,13 @@ func sharesOf(r *report.Rank) (shares [kinds]float64) {
 
 // group is ranks that behave alike.
 type group struct {
-	first     *report.Rank
-	ranks     []*report.Rank
+	first     *job.Rank
+	ranks     []*job.Rank
 	sums      [kinds]float64
 	low, high float64 // of the useful shares
 }
 
-func (g *group) add(r *report.Rank) {
+func (g *group) add(r *job.Rank) {
 	shares := sharesOf(r)
 	for i := range shares {
 		g.sums[i] += shares[i]
@@ -66,7 +66,7 @@ func (g *group) add(r *report.Rank) {
 }
 
 // like says whether a rank does as a group's first does: no share of its time is further away.
-func (g *group) like(r *report.Rank, within float64) bool {
+func (g *group) like(r *job.Rank, within float64) bool {
 	if stateOf(r) != stateOf(g.first) || (r.Observed > 0) != (g.first.Observed > 0) {
 		return false
 	}
@@ -81,7 +81,7 @@ func (g *group) like(r *report.Rank, within float64) bool {
 
 // fold puts ranks together that behave alike, until there is room for them. Where there is room for each, those that
 // behave alike stand together all the same, by their numbers: so lines keep their places from look to look.
-func fold(ranks []report.Rank, room int) (groups []*group) {
+func fold(ranks []job.Rank, room int) (groups []*group) {
 	for _, within := range []float64{0.1, 0.2, 0.5, 1} {
 		if groups = alike(ranks, within); len(groups) <= room {
 			break
@@ -92,7 +92,7 @@ func fold(ranks []report.Rank, room int) (groups []*group) {
 	}
 	var each []*group
 	for _, g := range groups {
-		slices.SortFunc(g.ranks, func(a, b *report.Rank) int {
+		slices.SortFunc(g.ranks, func(a, b *job.Rank) int {
 			return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Dup, b.Dup))
 		})
 		for _, r := range g.ranks {
@@ -102,7 +102,7 @@ func fold(ranks []report.Rank, room int) (groups []*group) {
 	return each
 }
 
-func alike(ranks []report.Rank, within float64) (groups []*group) {
+func alike(ranks []job.Rank, within float64) (groups []*group) {
 	for i := range ranks {
 		at := slices.IndexFunc(groups, func(g *group) bool { return g.like(&ranks[i], within) })
 		if at < 0 {
@@ -114,14 +114,14 @@ func alike(ranks []report.Rank, within float64) (groups []*group) {
 	return groups
 }
 
-func newGroup(r *report.Rank) *group {
+func newGroup(r *job.Rank) *group {
 	g := &group{first: r, low: 1}
 	g.add(r)
 	return g
 }
 
 // ranks are the groups, from late to early.
-func ranks(r *report.Report, groups []*group, columns int) grid {
+func ranks(r *job.Report, groups []*group, columns int) grid {
 	g := grid{columns: []column{{"RANKS", false, ""}, {"USEFUL", true, ""}, {"SEND", true, ""}, {"WAIT", true, ""},
 		{"COLLECTIVE", true, ""}, {"FILE", true, ""}, {"STATE", false, ""}, {"HOST", false, ""}}}
 	if r.Verdict.Efficiency == nil { // no call is measured

@@ -14,22 +14,22 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/verdict"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // View is what is shown.
 type View struct {
-	Reports []*report.Report // those that need attention first
-	Picked  int              // which of them is shown whole
-	Order   string           // the column by which rows are sorted; where a table hasn't got it, its first
-	Raw     bool             // show variables, also of a job whose calls are measured
+	Reports []*job.Report // those that need attention first
+	Picked  int           // which of them is shown whole
+	Order   string        // the column by which rows are sorted; where a table hasn't got it, its first
+	Raw     bool          // show variables, also of a job whose calls are measured
 	// Variables are those of jobs, as far as they have been asked for: those that Raw says, and of jobs whose calls are
 	// not measured.
-	Variables map[*report.Report]*movement.Movement
+	Variables map[*job.Report]*movement.Movement
 }
 
 // Screen draws a screen of so many columns and lines.
@@ -96,7 +96,7 @@ func (v *View) head(columns int) terminal.Line {
 }
 
 // interval is of what time a report is.
-func interval(r *report.Report) string {
+func interval(r *job.Report) string {
 	if r.Whole {
 		return "since it began"
 	}
@@ -126,29 +126,29 @@ func (v *View) jobs(room int) []terminal.Line {
 }
 
 // name is what a job is called, told apart from others.
-func (v *View) name(r *report.Report) string {
+func (v *View) name(r *job.Report) string {
 	same := 0
 	for _, other := range v.Reports {
 		if other.Job.ID == r.Job.ID {
 			same++
 		}
 	}
-	if name := cmp.Or(table.Clean(r.Job.ID), "-"); same == 1 || r.Job.World == "" {
+	if name := cmp.Or(mapping.OneLine(r.Job.ID), "-"); same == 1 || r.Job.World == "" {
 		return name
 	}
-	return table.Clean(r.Job.ID + "/" + r.Job.World)
+	return mapping.OneLine(r.Job.ID + "/" + r.Job.World)
 }
 
 // judged is the verdict's word, and what is to be said besides.
-func judged(r *report.Report) (badge terminal.Piece, text string) {
-	state, text := r.Verdict.State, table.Clean(r.Verdict.Text)
-	tone := terminal.Poor
-	switch state {
-	case verdict.IsHung, verdict.Broken:
+func judged(r *job.Report) (badge terminal.Piece, text string) {
+	state, text := r.Verdict.State, mapping.OneLine(r.Verdict.Text)
+	tone, all := terminal.Poor, job.States()
+	switch at := slices.IndexFunc(all, func(s job.State) bool { return s.Word == state }); all[max(at, 0)].Colour {
+	case "hung":
 		tone = terminal.Bad
-	case verdict.Healthy:
+	case "useful":
 		tone = terminal.Good
-	case verdict.Unknown:
+	case "":
 		tone = terminal.Faint
 	}
 	text = strings.TrimPrefix(strings.TrimPrefix(text, state), ": ") // the text of some begins with it
@@ -156,13 +156,13 @@ func judged(r *report.Report) (badge terminal.Piece, text string) {
 }
 
 // about says which job it is, what is to be said of it, and how efficient it is.
-func (v *View) about(r *report.Report, columns int) []terminal.Line {
+func (v *View) about(r *job.Report, columns int) []terminal.Line {
 	j := &r.Job
 	title := "Job " + v.name(r)
-	if name := strings.Trim(table.Clean(j.Name)+", "+table.Clean(path.Base(j.Program)), ", "); name != "" && name != "." {
+	if name := strings.Trim(mapping.OneLine(j.Name)+", "+mapping.OneLine(path.Base(j.Program)), ", "); name != "" && name != "." {
 		title += ": " + name
 	}
-	title += ", user " + cmp.Or(table.Clean(j.User), "unknown") + ", "
+	title += ", user " + cmp.Or(mapping.OneLine(j.User), "unknown") + ", "
 	if j.Observed != j.WorldSize {
 		title += fmt.Sprintf("%d of ", j.Observed) // the others are elsewhere
 	}
@@ -171,7 +171,7 @@ func (v *View) about(r *report.Report, columns int) []terminal.Line {
 		title += fmt.Sprintf(" on %d nodes", j.Nodes)
 	}
 	if j.Library != "" {
-		title += ", " + table.Clean(j.Library)
+		title += ", " + mapping.OneLine(j.Library)
 	}
 	if lasted := r.Lasted(); lasted > 0 {
 		state := ", runs for "
@@ -205,7 +205,7 @@ func (v *View) about(r *report.Report, columns int) []terminal.Line {
 }
 
 // details are the tables on a job, in so many lines. What the calls leave free the ranks have, and the other way round.
-func (v *View) details(r *report.Report, columns, lines int) (all []terminal.Line) {
+func (v *View) details(r *job.Report, columns, lines int) (all []terminal.Line) {
 	screen := columns > 0
 	add := func(g grid, rows int) {
 		if !screen {
@@ -243,8 +243,8 @@ func (v *View) details(r *report.Report, columns, lines int) (all []terminal.Lin
 }
 
 // NeedsVariables says whether a job is shown by its variables.
-func (v *View) NeedsVariables(r *report.Report) bool {
-	return v.Raw || r.Verdict.Efficiency == nil && r.Verdict.State == verdict.Unknown
+func (v *View) NeedsVariables(r *job.Report) bool {
+	return v.Raw || r.Verdict.Efficiency == nil && r.Verdict.State == job.Unknown
 }
 
 // Orders are the columns by which calls and variables can be sorted; the first is what they are sorted by otherwise.

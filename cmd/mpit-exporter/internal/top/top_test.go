@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -30,8 +30,8 @@ type does struct {
 	state, end                string // "": up
 }
 
-// job is one that does the same all the time.
-type job struct {
+// played is a job that does the same all the time.
+type played struct {
 	id, program string
 	size        int // of its world; 0: as many as there are
 	ranks       []does
@@ -41,7 +41,7 @@ type job struct {
 var began = time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 
 // at is what its exporter says after so many seconds.
-func (j *job) at(second float64) api.ValueList {
+func (j *played) at(second float64) api.ValueList {
 	list := api.ValueList{Time: began.Add(time.Duration(second * float64(time.Second)))}
 	now := second
 	for i, d := range j.ranks {
@@ -83,9 +83,9 @@ func calls(function, comm string, seconds, count float64) api.VariableValues {
 }
 
 // report is on two seconds of it.
-func (j *job) report(t *testing.T) *report.Report {
+func (j *played) report(t *testing.T) *job.Report {
 	t.Helper()
-	now, before := report.Of([]api.ValueList{j.at(424)}, nil), report.Of([]api.ValueList{j.at(422)}, nil)
+	now, before := job.Of([]api.ValueList{j.at(424)}, nil), job.Of([]api.ValueList{j.at(422)}, nil)
 	require.Len(t, now, 1)
 	return now[0].Since(before[0].Totals()).WithRanks(30) // as the exporter answers
 }
@@ -103,20 +103,20 @@ var (
 	waiting = does{allreduce: 0.65, waitall: 0.03, isend: 0.001}
 	slow    = does{allreduce: 0.002, waitall: 0.03, isend: 0.001}
 
-	healthy    = job{id: "4711", program: "stencil", ranks: several(4, even)}
-	imbalanced = job{id: "4712", program: "stencil", ranks: []does{waiting, waiting, slow, waiting}}
+	healthy    = played{id: "4711", program: "stencil", ranks: several(4, even)}
+	imbalanced = played{id: "4712", program: "stencil", ranks: []does{waiting, waiting, slow, waiting}}
 	barrier    = api.LongCall{Function: "MPI_Barrier", Kind: "comm", Object: "halo"}
 	receive    = api.LongCall{Function: "MPI_Recv", Kind: "comm", Object: "MPI_COMM_WORLD", Module: "/home/ada/ring",
 		Offset: 0x12ab}
-	hung = job{id: "4713", program: "ring", ranks: append(several(3, does{allreduce: 1, long: &barrier, running: 371}),
+	hung = played{id: "4713", program: "ring", ranks: append(several(3, does{allreduce: 1, long: &barrier, running: 371}),
 		does{waitall: 1, long: &receive, running: 372})}
-	killed = job{id: "4714", program: "stencil", ranks: []does{
+	killed = played{id: "4714", program: "stencil", ranks: []does{
 		{allreduce: 1, long: &api.LongCall{Function: "MPI_Allreduce", Kind: "comm", Object: "residual"}, running: 12},
 		{allreduce: 1, long: &api.LongCall{Function: "MPI_Allreduce", Kind: "comm", Object: "residual"}, running: 12},
 		{allreduce: 0.05, state: "ended", end: "lost"},
 		{allreduce: 1, long: &api.LongCall{Function: "MPI_Allreduce", Kind: "comm", Object: "residual"}, running: 12},
 	}}
-	large = job{id: "4715", program: "stencil", size: 256, ranks: func() []does {
+	large = played{id: "4715", program: "stencil", size: 256, ranks: func() []does {
 		all := several(128, does{allreduce: 0.84, waitall: 0.04})
 		for i := 64; i < 128; i++ {
 			all[i] = does{allreduce: 0.5 + float64(i%8)/190, waitall: 0.1}
@@ -124,7 +124,7 @@ var (
 		all[2] = does{waitall: 0.02}
 		return all
 	}()}
-	bare = job{id: "4716", program: "solver", ranks: several(2, does{}), bare: true}
+	bare = played{id: "4716", program: "solver", ranks: several(2, does{}), bare: true}
 )
 
 // golden compares a text with testdata's, or writes it.
@@ -151,7 +151,7 @@ var sizes = [][2]int{{80, 24}, {120, 40}, {200, 60}}
 
 // What top shows is in testdata, for each job and size.
 func TestScreens(t *testing.T) {
-	for name, j := range map[string]*job{"healthy": &healthy, "imbalanced": &imbalanced, "hung": &hung, "killed": &killed,
+	for name, j := range map[string]*played{"healthy": &healthy, "imbalanced": &imbalanced, "hung": &hung, "killed": &killed,
 		"large": &large} {
 		t.Run(name, func(t *testing.T) {
 			r := j.report(t)
@@ -161,7 +161,7 @@ func TestScreens(t *testing.T) {
 				}
 			}
 			var all strings.Builder
-			v := View{Reports: []*report.Report{r}}
+			v := View{Reports: []*job.Report{r}}
 			for _, size := range sizes {
 				screen := text(v.Screen(size[0], size[1]))
 				assert.LessOrEqual(t, strings.Count(screen, "\n"), size[1])
@@ -178,7 +178,7 @@ func TestScreens(t *testing.T) {
 // Of several jobs, that which is picked is shown whole.
 func TestSeveralJobs(t *testing.T) {
 	var v View
-	for _, j := range []*job{&hung, &killed, &imbalanced, &large, &healthy, &bare} {
+	for _, j := range []*played{&hung, &killed, &imbalanced, &large, &healthy, &bare} {
 		v.Reports = append(v.Reports, j.report(t))
 	}
 	first := text(v.Screen(80, 24))
@@ -215,17 +215,17 @@ func TestVariables(t *testing.T) {
 	m := &movement.Movement{}
 	require.True(t, m.Take(look(422, 1)))
 	require.True(t, m.Take(look(424, 3)))
-	v := View{Reports: []*report.Report{r}, Variables: map[*report.Report]*movement.Movement{r: m}}
+	v := View{Reports: []*job.Report{r}, Variables: map[*job.Report]*movement.Movement{r: m}}
 	screen := text(v.Screen(100, 40))
 	v.Order = v.NextOrder()
 	assert.Equal(t, "value", v.Order)
 	golden(t, "variables", screen+"==== by value, not in a terminal ====\n"+text(v.Plain()))
 
-	nothing := View{Reports: v.Reports, Variables: map[*report.Report]*movement.Movement{r: {}}}
+	nothing := View{Reports: v.Reports, Variables: map[*job.Report]*movement.Movement{r: {}}}
 	assert.Contains(t, text(nothing.Screen(80, 24)), "No variable moves")
 	profiled := imbalanced.report(t)
-	raw := View{Reports: []*report.Report{profiled}, Raw: true,
-		Variables: map[*report.Report]*movement.Movement{profiled: m}}
+	raw := View{Reports: []*job.Report{profiled}, Raw: true,
+		Variables: map[*job.Report]*movement.Movement{profiled: m}}
 	assert.Contains(t, text(raw.Screen(80, 24)), "mpit_sent_bytes_total")
 	assert.NotContains(t, text(raw.Screen(80, 24)), "MOST IN RANKS")
 }
@@ -233,7 +233,7 @@ func TestVariables(t *testing.T) {
 // Calls are sorted by the column that is marked.
 func TestOrders(t *testing.T) {
 	r := imbalanced.report(t)
-	v := View{Reports: []*report.Report{r}}
+	v := View{Reports: []*job.Report{r}}
 	for _, want := range []struct{ mark, first string }{{"SHARE▼", "MPI_Allreduce"}, {"CALLS/s▼", "MPI_Isend"},
 		{"MEAN▼", "MPI_Allreduce"}, {"FUNCTION▼", "MPI_Allreduce"}, {"SHARE▼", "MPI_Allreduce"}} {
 		_, rest, found := strings.Cut(text(v.Screen(80, 24)), want.mark)
@@ -247,9 +247,9 @@ func TestOrders(t *testing.T) {
 
 // What is wrong has a colour, and what a rank says can't give it another one.
 func TestTones(t *testing.T) {
-	tones := func(j job) map[string]terminal.Tone {
+	tones := func(j played) map[string]terminal.Tone {
 		all := map[string]terminal.Tone{}
-		for _, line := range (&View{Reports: []*report.Report{j.report(t)}}).Screen(120, 40) {
+		for _, line := range (&View{Reports: []*job.Report{j.report(t)}}).Screen(120, 40) {
 			for _, piece := range line {
 				all[piece.Text] = piece.Tone
 				assert.NotContains(t, piece.Text, "\x1b")

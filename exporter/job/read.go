@@ -1,23 +1,12 @@
-package report
+package job
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 )
 
-// JSON writes the report as JSON.
-func (r *Report) JSON(w io.Writer) error {
-	if err := cli.WriteJSON(w, r); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
-}
-
-// Read reads a report that JSON or HTML has written.
+// Read reads a report, as JSON or from a page that has it as JSON.
 func Read(text []byte) (*Report, error) {
 	const begin, end = `<script type="application/json" id="report">`, `</script>`
 	if _, after, is := bytes.Cut(text, []byte(begin)); is {

@@ -14,9 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // How much of each list a page for people has; JSON has all of it.
@@ -54,22 +55,22 @@ func (p part) Percent() string { return strconv.FormatFloat(100*p.Share, 'f', 2,
 // view is a report in words.
 type view struct {
 	Title, About, Verdict string
-	report                *report.Report
+	report                *job.Report
 }
 
-func viewOf(r *report.Report) *view {
+func viewOf(r *job.Report) *view {
 	j := &r.Job
-	title := "Job " + table.Clean(j.ID)
+	title := "Job " + mapping.OneLine(j.ID)
 	if j.Name != "" {
-		title += " (" + table.Clean(j.Name) + ")"
+		title += " (" + mapping.OneLine(j.Name) + ")"
 	}
 	if j.Program != "" {
-		title += ": " + table.Clean(path.Base(j.Program))
+		title += ": " + mapping.OneLine(path.Base(j.Program))
 	}
-	about := []string{"user " + cmp.Or(table.Clean(j.User), "unknown"), "world " + table.Clean(j.World),
+	about := []string{"user " + cmp.Or(mapping.OneLine(j.User), "unknown"), "world " + mapping.OneLine(j.World),
 		fmt.Sprintf("%d of %s", j.Observed, units.Count(j.WorldSize, "rank")), units.Count(j.Nodes, "node")}
 	if j.Library != "" {
-		about = append(about, table.Clean(j.Library))
+		about = append(about, mapping.OneLine(j.Library))
 	}
 	if j.Started != nil {
 		about = append(about, "began "+j.Started.Local().Format(time.DateTime), state(r)+" "+units.Duration(r.Lasted()))
@@ -77,10 +78,10 @@ func viewOf(r *report.Report) *view {
 			about = append(about, "as of "+r.Time.Local().Format(time.DateTime))
 		}
 	}
-	return &view{Title: title, About: strings.Join(about, ", "), Verdict: table.Clean(r.Verdict.Text), report: r}
+	return &view{Title: title, About: strings.Join(about, ", "), Verdict: mapping.OneLine(r.Verdict.Text), report: r}
 }
 
-func state(r *report.Report) string {
+func state(r *job.Report) string {
 	if r.Job.Ended != nil {
 		return "ended after"
 	}
@@ -105,7 +106,7 @@ func (v *view) sections() (all []section) {
 func (s section) clean() section {
 	for _, row := range s.Rows {
 		for i, cell := range row.Cells {
-			row.Cells[i] = table.Clean(cell)
+			row.Cells[i] = mapping.OneLine(cell)
 		}
 	}
 	return s
@@ -134,7 +135,7 @@ func (v *view) calls() section {
 	return s
 }
 
-func secondsOf(calls []report.Call) (seconds float64) {
+func secondsOf(calls []job.Call) (seconds float64) {
 	for i := range calls {
 		seconds += calls[i].Seconds
 	}
@@ -142,7 +143,7 @@ func secondsOf(calls []report.Call) (seconds float64) {
 }
 
 // inside is all ranks' time in MPI, of the threads that initialised it.
-func inside(r *report.Report) (seconds float64) {
+func inside(r *job.Report) (seconds float64) {
 	for i := range r.Ranks {
 		seconds += r.Ranks[i].Inside
 	}
@@ -150,7 +151,7 @@ func inside(r *report.Report) (seconds float64) {
 }
 
 // bytesACall is how many bytes a call has had on average, by direction.
-func bytesACall(c *report.Call) string {
+func bytesACall(c *job.Call) string {
 	var parts []string
 	for _, direction := range slices.Sorted(maps.Keys(c.Bytes)) {
 		if c.Calls > 0 {
@@ -206,7 +207,7 @@ func (v *view) sizes() section {
 }
 
 func upTo(size float64) string {
-	if size == report.LargestSize {
+	if size == job.LargestSize {
 		return "more"
 	}
 	return units.Bytes(size)
@@ -232,7 +233,7 @@ func (v *view) levels() section {
 	for i := range list[:min(len(list), shownLevels)] {
 		l := &list[i]
 		s.Rows = append(s.Rows, row{Cells: []string{units.Number(l.Most), strconv.Itoa(l.Rank),
-			l.Metric + report.LabelText(l.Labels)}})
+			l.Metric + job.LabelText(l.Labels)}})
 	}
 	if more := len(list) - shownLevels; more > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more", more))

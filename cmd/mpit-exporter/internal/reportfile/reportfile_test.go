@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
 )
 
 // Two nodes write to one file, in any order; each leaves a report of all that is known then.
 func TestFileOfSeveralNodes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.json")
-	for i, answer := range reporttest.Late() {
+	for i, answer := range jobtest.Late() {
 		f, err := New(path, fmt.Sprintf("node%d", i), 0o600)
 		require.NoError(t, err)
 		require.NoError(t, f.Write(t.Context(), answer))
@@ -28,13 +28,13 @@ func TestFileOfSeveralNodes(t *testing.T) {
 	}
 	whole, err := Load(t.Context(), path)
 	require.NoError(t, err)
-	assert.Equal(t, report.Of(reporttest.Late(), nil)[0].WithRanks(0), whole)
+	assert.Equal(t, job.Of(jobtest.Late(), nil)[0].WithRanks(0), whole)
 	again, err := Load(t.Context(), path+".nodes")
 	require.NoError(t, err)
 	assert.Equal(t, whole, again, "the directory tells the same")
 
 	// A part of another job, in the same place, is another report.
-	other := reporttest.Late()[0]
+	other := jobtest.Late()[0]
 	for i := range other.Ranks {
 		other.Ranks[i].Rank.JobID = "18"
 	}
@@ -52,11 +52,11 @@ func TestPartsOfOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.json")
 	f, err := New(path, "node1", 0o640)
 	require.NoError(t, err)
-	require.NoError(t, f.Write(t.Context(), reporttest.Late()[0]))
+	require.NoError(t, f.Write(t.Context(), jobtest.Late()[0]))
 	require.NoError(t, unix.Mkfifo(filepath.Join(f.Dir(), "pipe.json"), 0o600))
 	require.NoError(t, os.Symlink(filepath.Join(f.Dir(), "node1.0.json"), filepath.Join(f.Dir(), "link.json")))
 	require.NoError(t, os.WriteFile(filepath.Join(f.Dir(), "half.json"), []byte("{"), 0o600))
-	require.NoError(t, f.Write(t.Context(), reporttest.Late()[0]))
+	require.NoError(t, f.Write(t.Context(), jobtest.Late()[0]))
 	r, err := Load(t.Context(), path)
 	require.NoError(t, err)
 	assert.Equal(t, 2, r.Job.Observed)
@@ -89,7 +89,7 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	f, err = New(filepath.Join(dir, "b.html"), "node1", 0o600)
 	require.NoError(t, err)
 	assert.ErrorContains(t, f.Try(), "is a link")
-	all := reporttest.Late()
+	all := jobtest.Late()
 	all[0].Ranks = append(all[0].Ranks, all[1].Ranks...)
 	assert.ErrorContains(t, f.Write(t.Context(), all[0]), "is a link", "nor is it replaced")
 	files, err := os.ReadDir(dir)
@@ -120,7 +120,7 @@ func TestFileOfOneNode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.html")
 	f, err := New(path, "node1", 0o600)
 	require.NoError(t, err)
-	all := reporttest.Late()
+	all := jobtest.Late()
 	all[0].Ranks = append(all[0].Ranks, all[1].Ranks...)
 	require.NoError(t, f.Write(t.Context(), api.ValueList{}), "nothing is known yet")
 	require.NoError(t, f.Write(t.Context(), all[0]))

@@ -1,10 +1,4 @@
-// Package report is a page about one job, running or just ended: how efficient it is, where its time goes, which of
-// its ranks are late, and what waits in the library.
-//
-// It asks nobody: Of makes reports of what exporters have answered, all totals since the job began, and Since one of
-// what happened between two of them; Compare compares two runs. Package render writes them for people, reportfile to
-// files.
-package report
+package job
 
 import (
 	"maps"
@@ -13,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/verdict"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
@@ -29,7 +22,7 @@ type Report struct {
 	Whole   bool    `json:"whole"`
 	Job     Job     `json:"job"`
 	// Verdict says what is wrong with it, if anything.
-	Verdict verdict.Verdict `json:"verdict"`
+	Verdict Verdict `json:"verdict"`
 	// Calls are the functions of MPI that were called, by object, those with the most time first; empty: there was no
 	// call profile.
 	Calls []Call `json:"calls,omitempty"`
@@ -163,6 +156,9 @@ type Rank struct {
 	Place    string          `json:"place,omitempty"` // where in the program that was called, if somebody knows
 }
 
+// endsWell is the reason of an orderly end.
+const endsWell = "finalize"
+
 func (r *Rank) who() who { return who{r.Rank, r.Dup} }
 
 // Useful is the rank's share of time outside MPI; 0 where nothing is known.
@@ -193,7 +189,7 @@ type makers map[[3]string]*maker
 
 // of is the maker of the report on a world.
 func (all makers) of(j Job, place func(r *api.RankStatus) string) *maker {
-	key := [3]string{j.ID, j.World, j.User}
+	key := j.key()
 	if all[key] == nil {
 		all[key] = newMaker(j, place)
 	}

@@ -10,8 +10,8 @@ import (
 	"strconv"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/palette"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -23,8 +23,8 @@ func (s section) Bars() bool {
 	return slices.ContainsFunc(s.Rows, func(r row) bool { return r.Parts != nil })
 }
 
-// HTML writes a report as a page that needs nothing else. The report itself stands in it, for report.Read.
-func HTML(r *report.Report, w io.Writer) error {
+// HTML writes a report as a page that needs nothing else. The report itself stands in it, for job.Read.
+func HTML(r *job.Report, w io.Writer) error {
 	t, err := template.New("report").Parse(page)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -45,7 +45,7 @@ func HTML(r *report.Report, w io.Writer) error {
 
 // whole is the time of all ranks together, by what they do.
 func (v *view) whole() []part {
-	var all report.Rank
+	var all job.Rank
 	for i := range v.report.Ranks {
 		r := &v.report.Ranks[i]
 		all.Observed += r.Observed
@@ -93,7 +93,7 @@ func (v *view) matrix() [][]cell {
 }
 
 // partsOf are a rank's time by what it does.
-func partsOf(r *report.Rank) []part {
+func partsOf(r *job.Rank) []part {
 	return []part{{"useful", r.Useful()}, {"send", r.Share(r.Kind.Send)}, {"file", r.Share(r.Kind.File)},
 		{"collective", r.Share(r.Kind.Collective)}, {"wait", r.Share(r.Kind.Wait)}}
 }

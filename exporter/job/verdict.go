@@ -1,9 +1,4 @@
-// Package verdict says of a job's ranks what is wrong with them, if anything: whether the job hangs, whether its ranks
-// wait for one of them and why that one is late, and how efficient it is.
-//
-// It knows no exporter and no history: Of is given what each rank did in some time, whichever that is. Thresholds are
-// those of the alerts (docs/alerts.md), which say the same of jobs over many nodes.
-package verdict
+package job
 
 import (
 	"fmt"
@@ -12,49 +7,31 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-const (
-	// Late is the share of the ranks' time from which on waiting for one of them is the verdict: that of
-	// MPIRanksWaitForOne.
-	Late = 0.3
-	// noted is the share from which on it is mentioned.
-	noted = 0.1
-	// Efficient is the parallel efficiency from which on nothing is wrong with a job in which nobody is late.
-	Efficient = 0.7
-	// Hung is how long a call goes on in which a rank is taken to be stuck: that of MPIJobHung.
-	Hung = 5 * time.Minute
-	// Waiting is how long it goes on until it is said.
-	Waiting = 10 * time.Second
-	// few is the part of the ranks that may be elsewhere than the others who wait for them.
-	few = 0.1
-)
+// ended says that the rank has ended, or that nobody has heard of it lately.
+func (r *Rank) ended() bool { return r.State == "ended" || r.State == StateGone }
 
-// Rank is what a rank did in some time, and what it does at the end of it. Times are in seconds; those of the
-// thread that initialised MPI.
-type Rank struct {
-	Rank, Dup int
-	Node      string
-	Observed  float64 // 0: its calls were not measured
-	Inside    float64 // MPI
-	// Inside by kind of call.
-	Send, Wait, Collective, File float64
-
-	Ended   bool
-	EndedAt time.Time // zero: nobody knows
-	Broken  string    // how it has ended, if not by MPI_Finalize: lost, abort, exit
-	Silent  bool      // it doesn't answer
-	// The longest call that it is in; "": none, or none that has taken a second.
-	Function, Object string
-	Running          float64
+// broken is how it has ended, if not by MPI_Finalize: lost, abort, exit.
+func (r *Rank) broken() string {
+	if r.End == endsWell {
+		return ""
+	}
+	return r.End
 }
 
-func (r *Rank) share(seconds float64) float64 { return min(max(seconds/r.Observed, 0), 1) }
+// silent says that it doesn't answer.
+func (r *Rank) silent() bool { return r.State == "late" }
 
-// useful is the share of time outside MPI; busy that in which it waits for nobody. It was observed.
-func (r *Rank) useful() float64 { return r.share(r.Observed - r.Inside) }
-func (r *Rank) busy() float64   { return r.share(r.Observed - r.Wait - r.Collective) }
+// function is the longest call that it is in; "": none, or none that has taken a second.
+func (r *Rank) function() string {
+	if r.Long == nil {
+		return ""
+	}
+	return r.Long.Function
+}
 
 func (r *Rank) name() string {
 	name := "rank " + strconv.Itoa(r.Rank)
@@ -62,7 +39,7 @@ func (r *Rank) name() string {
 		name += fmt.Sprintf(" (dup %d)", r.Dup)
 	}
 	if r.Node != "" {
-		name += " on " + r.Node
+		name += " on " + mapping.OneLine(r.Node)
 	}
 	return name
 }
@@ -77,17 +54,6 @@ type Efficiency struct {
 	WithinNodes   float64 `json:"within_nodes"`
 	Ranks         int     `json:"ranks"` // that were observed
 }
-
-// States of a job.
-const (
-	Unknown       = "unknown" // nothing was observed
-	Broken        = "broken"  // ranks have ended without MPI_Finalize, or none answers
-	Healthy       = "healthy"
-	IsHung        = "hung"
-	Waits         = "waiting"       // all are in calls, or all but a few
-	WaitsForOne   = "late rank"     // its ranks lose time by waiting for one of them
-	Communication = "communication" // much of their time, and nobody is late
-)
 
 // Verdict is what is to be said of a job.
 type Verdict struct {
@@ -109,9 +75,18 @@ type LateRank struct {
 	Useful bool `json:"by_useful_time"`
 }
 
-// Of judges a job, of whose world so many ranks there are (0: nobody knows). where is in which call most time is spent,
-// such as "MPI_Allreduce on residual"; "": nobody knows.
-func Of(ranks []Rank, size int, where string) Verdict {
+// verdict says what is to be said of the job.
+func (r *Report) verdict() Verdict {
+	where := ""
+	if len(r.Calls) > 0 {
+		where = called{function: r.Calls[0].Function, object: r.Calls[0].Object}.where()
+	}
+	return judge(r.Ranks, r.Job.WorldSize, where)
+}
+
+// judge says what is to be said of ranks, of whose world there are so many (0: nobody knows). where is in which call
+// most time is spent, such as "MPI_Allreduce on residual"; "": nobody knows.
+func judge(ranks []Rank, size int, where string) Verdict {
 	v := Verdict{State: Unknown}
 	var observed []*Rank
 	longest := 0.0
@@ -134,12 +109,20 @@ func Of(ranks []Rank, size int, where string) Verdict {
 		v.Text = "nothing is known of its time: no MPI call has been measured (exec --calls)"
 		return v
 	}
-	v.judge(observed, where)
+	v.divide(observed, where)
 	return v
 }
 
-// judge says where the time of ranks goes that have been observed.
-func (v *Verdict) judge(observed []*Rank, where string) {
+// where names a call.
+func (c called) where() string {
+	if c.object == "" {
+		return mapping.OneLine(c.function)
+	}
+	return mapping.OneLine(c.function + " on " + c.object)
+}
+
+// divide says where the time of ranks goes that have been observed.
+func (v *Verdict) divide(observed []*Rank, where string) {
 	e, late := v.Efficiency, late(observed)
 	mostly := ""
 	if where != "" {
@@ -178,11 +161,11 @@ func broken(ranks []Rank, v *Verdict) bool {
 	live, silent := 0, 0
 	for i := range ranks {
 		switch r := &ranks[i]; {
-		case r.Broken != "":
+		case r.broken() != "":
 			gone = append(gone, r)
-		case !r.Ended:
+		case !r.ended():
 			live++
-			if r.Silent {
+			if r.silent() {
 				silent++
 			}
 		}
@@ -191,10 +174,10 @@ func broken(ranks []Rank, v *Verdict) bool {
 	slices.SortStableFunc(gone, func(a, b *Rank) int { return a.EndedAt.Compare(b.EndedAt) })
 	switch {
 	case len(gone) == 1:
-		v.Text = fmt.Sprintf("%s ended without MPI_Finalize (%s)", gone[0].name(), gone[0].Broken)
+		v.Text = fmt.Sprintf("%s ended without MPI_Finalize (%s)", gone[0].name(), gone[0].broken())
 	case len(gone) > 1:
 		v.Text = fmt.Sprintf("%d of %d ranks ended without MPI_Finalize, such as %s (%s)", len(gone), len(ranks),
-			gone[0].name(), gone[0].Broken)
+			gone[0].name(), gone[0].broken())
 	case live > 0 && silent == live:
 		v.Text = "no rank answers, as if all were stopped"
 	default:
@@ -204,7 +187,9 @@ func broken(ranks []Rank, v *Verdict) bool {
 	before := Verdict{}
 	if was := slices.Clone(ranks); live == 0 {
 		for i := range was {
-			was[i].Ended = was[i].Ended && was[i].Broken == ""
+			if was[i].broken() != "" {
+				was[i].State = "up"
+			}
 		}
 		if stuck(was, 0, &before) {
 			v.Text += "; before that, " + before.Text
@@ -220,7 +205,7 @@ func efficiency(observed []*Rank) *Efficiency {
 	type sum struct{ useful, ranks float64 }
 	nodes := map[string]sum{}
 	for _, r := range observed {
-		useful := r.useful()
+		useful := r.Useful()
 		e.Parallel += useful / float64(len(observed))
 		e.Communication = max(e.Communication, useful)
 		n := nodes[r.Node]
@@ -242,20 +227,20 @@ func late(observed []*Rank) *LateRank {
 	if len(observed) < 2 {
 		return nil
 	}
-	by, share := most(observed, (*Rank).useful)
+	by, share := most(observed, (*Rank).Useful)
 	why, useful := "computes more, or does I/O of its own", true
 	if share < Late {
-		if busy, more := most(observed, (*Rank).busy); more > share && more >= noted {
+		if busy, more := most(observed, (*Rank).Busy); more > share && more >= noted {
 			by, share, why, useful = busy, more, "waits least for others", false
 			switch {
-			case by.File >= by.Send && by.share(by.File) >= noted:
+			case by.Kind.File >= by.Kind.Send && by.Share(by.Kind.File) >= noted:
 				why = "works on files"
-			case by.share(by.Send) >= noted:
+			case by.Share(by.Kind.Send) >= noted:
 				why = "takes long to send: its network is slow or that of whom it sends to, or it sends more"
 			}
 		}
 	}
-	return &LateRank{Rank: by.Rank, Dup: by.Dup, Node: by.Node, Why: why, Share: share, Useful: useful}
+	return &LateRank{Rank: by.Rank, Dup: by.Dup, Node: mapping.OneLine(by.Node), Why: why, Share: share, Useful: useful}
 }
 
 // most is the rank of which a share is largest, and by how much it is larger than the mean rank's.
@@ -282,10 +267,10 @@ func stuck(ranks []Rank, size int, v *Verdict) bool {
 	shortest := 0.0
 	for i := range ranks {
 		r := &ranks[i]
-		isFile := strings.HasPrefix(r.Function, "MPI_File_") // which may take long
+		isFile := strings.HasPrefix(r.function(), "MPI_File_") // which may take long
 		switch {
-		case r.Ended:
-		case !r.Silent && r.Running >= Waiting.Seconds() && !isFile:
+		case r.ended():
+		case !r.silent() && r.Running >= Waiting.Seconds() && !isFile:
 			inCall = append(inCall, r)
 			if len(inCall) == 1 || r.Running < shortest {
 				shortest = r.Running
@@ -320,7 +305,7 @@ func stuck(ranks []Rank, size int, v *Verdict) bool {
 		r := elsewhere[0]
 		v.Text = fmt.Sprintf("%s for %s, which %s: %s been in %s for %s", Waits, r.name(), does(r),
 			have(len(inCall)), where, took)
-		v.Late = &LateRank{Rank: r.Rank, Dup: r.Dup, Node: r.Node, Why: does(r)}
+		v.Late = &LateRank{Rank: r.Rank, Dup: r.Dup, Node: mapping.OneLine(r.Node), Why: does(r)}
 		if more := len(elsewhere) - 1; more > 0 {
 			v.Text += fmt.Sprintf("; elsewhere, too: %d", more)
 		}
@@ -331,9 +316,9 @@ func stuck(ranks []Rank, size int, v *Verdict) bool {
 // does is what a rank does that others wait for.
 func does(r *Rank) string {
 	switch {
-	case r.Silent:
+	case r.silent():
 		return "does not answer, as if it were stopped"
-	case r.Function != "":
+	case r.function() != "":
 		return "is in " + place([]*Rank{r})
 	}
 	return "is in no long call"
@@ -343,11 +328,9 @@ func does(r *Rank) string {
 func place(ranks []*Rank) string {
 	places := map[string]bool{}
 	for _, r := range ranks {
-		where := r.Function
-		if r.Object != "" {
-			where += " on " + r.Object
+		if r.Long != nil {
+			places[called{function: r.Long.Function, object: r.Long.Object}.where()] = true
 		}
-		places[where] = true
 	}
 	if len(places) > 1 {
 		return fmt.Sprintf("%d different calls", len(places))

@@ -1,16 +1,16 @@
-package report
+package job
 
 import (
+	"encoding/json"
 	"fmt"
-	"io"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
 )
 
 // What no rank can have measured doesn't keep a report from being written: JSON has no infinity.
@@ -19,23 +19,24 @@ func TestValuesBeyondMeasure(t *testing.T) {
 		{Labels: map[string]string{"function": "MPI_Send"}, Value: "1e308", Sum: "1e308", Count: "1e308"},
 		{Labels: map[string]string{"function": "MPI_Send"}, Value: "1e308", Sum: "1e308", Count: "1e308"},
 	}
-	list := api.ValueList{Time: reporttest.Began}
+	list := api.ValueList{Time: jobtest.Began}
 	for _, metric := range []string{"mpit_call_time_seconds", "mpit_call_bytes_total", "mpit_call_peer_bytes_total"} {
 		list.Ranks = append(list.Ranks, api.RankValues{Rank: api.RankStatus{JobID: "17", State: "up"},
 			Variables: []api.VariableValues{{Metric: metric, Series: series}}})
 	}
 	r := Of([]api.ValueList{list}, nil)
 	require.Len(t, r, 1)
-	assert.NoError(t, r[0].JSON(io.Discard))
-	later := list
-	assert.NoError(t, Of([]api.ValueList{later}, nil)[0].Since(r[0].Totals()).JSON(io.Discard))
+	_, err := json.Marshal(r[0])
+	require.NoError(t, err)
+	_, err = json.Marshal(Of([]api.ValueList{list}, nil)[0].Since(r[0].Totals()))
+	require.NoError(t, err)
 }
 
 // Communicators that each rank has for itself, under a name of its own, don't make a report grow with the square of the
 // ranks.
 func TestObjectsOfEachRank(t *testing.T) {
 	const ranks, objects = 500, 20
-	list := api.ValueList{Time: reporttest.Began}
+	list := api.ValueList{Time: jobtest.Began}
 	for rank := range ranks {
 		v := api.VariableValues{Metric: "mpit_call_time_seconds"}
 		for object := range objects {

@@ -1,4 +1,4 @@
-package report
+package job
 
 import (
 	"testing"
@@ -7,16 +7,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
 )
 
 func TestWhatIsKnownOfAJob(t *testing.T) {
-	reports := Of(reporttest.Late(), nil)
+	reports := Of(jobtest.Late(), nil)
 	require.Len(t, reports, 1)
 	r := reports[0]
-	ended := reporttest.Began.Add(100 * time.Second)
+	ended := jobtest.Began.Add(100 * time.Second)
 	assert.Equal(t, Job{ID: "17", World: "0", User: "ada", Name: "heat <3>", Program: "/home/ada/solver",
-		Library: "openmpi 5.0.7", WorldSize: 4, Observed: 4, Nodes: 2, Started: &reporttest.Began, Ended: &ended}, r.Job)
+		Library: "openmpi 5.0.7", WorldSize: 4, Observed: 4, Nodes: 2, Started: &jobtest.Began, Ended: &ended}, r.Job)
 	assert.Equal(t, 100.0, r.Lasted())
 	assert.Equal(t, []Call{
 		{Function: "MPI_Allreduce", Kind: "comm", Object: "residual", Calls: 4000, Seconds: 207, Share: 207. / 400,

@@ -1,4 +1,4 @@
-package report
+package job
 
 import (
 	"cmp"
@@ -115,7 +115,7 @@ func (r *Report) Since(before *Totals) *Report {
 	of.Sizes = before.sizesSince(r.Sizes)
 	of.Messages = before.messagesSince(r.Messages)
 	of.sortCalls()
-	of.Verdict = of.judge()
+	of.Verdict = of.verdict()
 	of.sortRanks()
 	return &of
 }

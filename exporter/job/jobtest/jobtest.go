@@ -1,5 +1,5 @@
-// Package reporttest has answers of exporters for tests of reports.
-package reporttest
+// Package jobtest has answers of exporters for tests of reports.
+package jobtest
 
 import (
 	"strconv"

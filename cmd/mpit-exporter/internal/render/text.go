@@ -8,13 +8,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/units"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
+// JSON writes a report, or a comparison, as JSON.
+func JSON[T job.Report | job.Comparison](of *T, w io.Writer) error {
+	if err := cli.WriteJSON(w, of); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
 // Text writes a report for a terminal.
-func Text(r *report.Report, w io.Writer) error {
+func Text(r *job.Report, w io.Writer) error {
 	var b strings.Builder
 	v := viewOf(r)
 	fmt.Fprintf(&b, "%s\n%s\n", v.Title, v.About)
@@ -40,15 +50,15 @@ func Text(r *report.Report, w io.Writer) error {
 }
 
 // Comparison writes a comparison for a terminal.
-func Comparison(c *report.Comparison, w io.Writer) error {
+func Comparison(c *job.Comparison, w io.Writer) error {
 	var b strings.Builder
 	for _, run := range []struct {
 		name    string
-		job     *report.Job
+		job     *job.Job
 		verdict string
 	}{{"Before", &c.Before, c.Verdicts.Before}, {"After", &c.After, c.Verdicts.After}} {
-		fmt.Fprintf(&b, "%-7s job %s, %s, %s: %s\n", run.name+":", table.Clean(run.job.ID),
-			table.Clean(path.Base(cmp.Or(run.job.Program, "unknown program"))), units.Count(run.job.Observed, "rank"), table.Clean(run.verdict))
+		fmt.Fprintf(&b, "%-7s job %s, %s, %s: %s\n", run.name+":", mapping.OneLine(run.job.ID),
+			mapping.OneLine(path.Base(cmp.Or(run.job.Program, "unknown program"))), units.Count(run.job.Observed, "rank"), mapping.OneLine(run.verdict))
 	}
 	fmt.Fprintf(&b, "The mean rank takes %s; it took %s: %s\n\n", units.Duration(c.Observed.After),
 		units.Duration(c.Observed.Before), signed(c.Observed.Costs()))
@@ -57,7 +67,7 @@ func Comparison(c *report.Comparison, w io.Writer) error {
 	for i := range c.Changes[:min(len(c.Changes), shownCalls)] {
 		change := &c.Changes[i]
 		calls := []string{"", ""}
-		if change.What != report.Outside {
+		if change.What != job.Outside {
 			calls = []string{units.Number(change.CallsBefore), units.Number(change.CallsAfter)}
 		}
 		table.Row(t, signed(change.Costs()), units.Duration(change.Before), units.Duration(change.After), calls[0], calls[1],

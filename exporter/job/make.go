@@ -1,4 +1,4 @@
-package report
+package job
 
 import (
 	"cmp"
@@ -260,7 +260,7 @@ func (m *maker) done() *Report {
 	}
 	slices.SortFunc(r.Ranks, func(a, b Rank) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Dup, b.Dup)) })
 	r.Seconds, r.Whole = r.Lasted(), true
-	r.Verdict = r.judge()
+	r.Verdict = r.verdict()
 	r.sortRanks()
 	return r
 }

@@ -1,14 +1,11 @@
-package report
+package job
 
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 )
 
 // Comparison is what has changed between two runs of one job: where a rank's time goes, on average, that of the
@@ -89,12 +86,4 @@ func Compare(before, after *Report) (*Comparison, error) {
 		return cmp.Or(cmp.Compare(math.Abs(b.Costs()), math.Abs(a.Costs())), strings.Compare(a.What, b.What))
 	})
 	return c, nil
-}
-
-// JSON writes the comparison as JSON.
-func (c *Comparison) JSON(w io.Writer) error {
-	if err := cli.WriteJSON(w, c); err != nil {
-		return fmt.Errorf("writing the comparison: %w", err)
-	}
-	return nil
 }

@@ -16,10 +16,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/render"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/render"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/wholefile"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 )
 
 // maxPart bounds one node's part of a report, in bytes.
@@ -77,12 +77,12 @@ func (f *File) Try() error {
 }
 
 // writerOf is what writes a report to a file with that name.
-func writerOf(path string) (func(r *report.Report, w io.Writer) error, error) {
+func writerOf(path string) (func(r *job.Report, w io.Writer) error, error) {
 	switch filepath.Ext(path) {
 	case ".html":
 		return render.HTML, nil
 	case ".json":
-		return (*report.Report).JSON, nil
+		return render.JSON[job.Report], nil
 	case ".txt":
 		return render.Text, nil
 	}
@@ -96,38 +96,38 @@ func (f *File) Dir() string { return f.path + ".nodes" }
 // seen nothing new, so that the last one has all of it. Parts of other jobs are left alone. Of several worlds, which a
 // job has that spawns, the report is of the one with most ranks.
 func (f *File) Write(ctx context.Context, own api.ValueList) error {
-	reports := report.Of([]api.ValueList{own}, nil)
+	reports := job.Of([]api.ValueList{own}, nil)
 	if len(reports) == 0 {
 		return nil
 	}
-	if !slices.ContainsFunc(reports, func(r *report.Report) bool { return r.Job.Observed < r.Job.WorldSize }) {
+	if !slices.ContainsFunc(reports, func(r *job.Report) bool { return r.Job.Observed < r.Job.WorldSize }) {
 		return f.write(largest(reports))
 	}
 	if err := f.writeParts(reports); err != nil {
 		return err
 	}
-	for known := []*report.Report(nil); ; {
+	for known := []*job.Report(nil); ; {
 		parts, err := readParts(ctx, f.Dir())
 		if err != nil {
 			return err
 		}
-		parts = slices.DeleteFunc(parts, func(r *report.Report) bool { return r.Job.ID != reports[0].Job.ID })
+		parts = slices.DeleteFunc(parts, func(r *job.Report) bool { return r.Job.ID != reports[0].Job.ID })
 		if reflect.DeepEqual(parts, known) {
 			return nil
 		}
 		known = parts
-		if err := f.write(largest(report.Merge(parts))); err != nil {
+		if err := f.write(largest(job.Merge(parts))); err != nil {
 			return err
 		}
 	}
 }
 
 // largest is the report of the largest world.
-func largest(reports []*report.Report) *report.Report {
-	return slices.MaxFunc(reports, func(a, b *report.Report) int { return a.Job.WorldSize - b.Job.WorldSize })
+func largest(reports []*job.Report) *job.Report {
+	return slices.MaxFunc(reports, func(a, b *job.Report) int { return a.Job.WorldSize - b.Job.WorldSize })
 }
 
-func (f *File) write(r *report.Report) error {
+func (f *File) write(r *job.Report) error {
 	writes, err := writerOf(f.path)
 	if err == nil {
 		err = f.replaceable()
@@ -138,7 +138,7 @@ func (f *File) write(r *report.Report) error {
 	return f.writeFile(f.path, r, writes)
 }
 
-func (f *File) writeFile(path string, r *report.Report, writes func(r *report.Report, w io.Writer) error) error {
+func (f *File) writeFile(path string, r *job.Report, writes func(r *job.Report, w io.Writer) error) error {
 	var text bytes.Buffer
 	err := writes(r, &text)
 	if err == nil {
@@ -151,14 +151,14 @@ func (f *File) writeFile(path string, r *report.Report, writes func(r *report.Re
 }
 
 // writeParts writes this node's part of each world's report.
-func (f *File) writeParts(reports []*report.Report) error {
+func (f *File) writeParts(reports []*job.Report) error {
 	err := os.Mkdir(f.Dir(), 0o700)
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("making the directory for the nodes' parts of the report: %w", err)
 	}
 	for i, r := range reports {
 		path := filepath.Join(f.Dir(), fmt.Sprintf("%s.%d.json", f.node, i))
-		if err := f.writeFile(path, r, (*report.Report).JSON); err != nil {
+		if err := f.writeFile(path, r, render.JSON[job.Report]); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,7 @@ func (f *File) writeParts(reports []*report.Report) error {
 
 // readParts reads what the nodes have written to a directory. What isn't a plain file of this user's is left alone:
 // others may write to a directory that is shared.
-func readParts(ctx context.Context, dir string) (parts []*report.Report, err error) {
+func readParts(ctx context.Context, dir string) (parts []*job.Report, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading the nodes' parts of a report: %w", err)
@@ -183,7 +183,7 @@ func readParts(ctx context.Context, dir string) (parts []*report.Report, err err
 		if err != nil || text == nil {
 			continue // it is being replaced, or somebody else's
 		}
-		if r, err := report.Read(text); err == nil {
+		if r, err := job.Read(text); err == nil {
 			parts = append(parts, r)
 		}
 	}
@@ -208,7 +208,7 @@ func readPart(path string) ([]byte, error) {
 }
 
 // Load reads the report of a file, or makes the one of a directory with nodes' parts: of the job that has begun last.
-func Load(ctx context.Context, path string) (*report.Report, error) {
+func Load(ctx context.Context, path string) (*job.Report, error) {
 	if about, err := os.Stat(path); err == nil && about.IsDir() {
 		parts, err := readParts(ctx, path)
 		if err != nil {
@@ -217,15 +217,15 @@ func Load(ctx context.Context, path string) (*report.Report, error) {
 		if len(parts) == 0 {
 			return nil, fmt.Errorf("%s: no part of a report of yours is in this directory", path)
 		}
-		last := slices.MaxFunc(parts, func(a, b *report.Report) int { return a.Begun().Compare(b.Begun()) })
-		parts = slices.DeleteFunc(parts, func(r *report.Report) bool { return r.Job.ID != last.Job.ID })
-		return largest(report.Merge(parts)), nil
+		last := slices.MaxFunc(parts, func(a, b *job.Report) int { return a.Begun().Compare(b.Begun()) })
+		parts = slices.DeleteFunc(parts, func(r *job.Report) bool { return r.Job.ID != last.Job.ID })
+		return largest(job.Merge(parts)), nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	r, err := report.Read(text)
+	r, err := job.Read(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

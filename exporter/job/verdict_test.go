@@ -1,4 +1,4 @@
-package verdict
+package job
 
 import (
 	"strings"
@@ -6,26 +6,30 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // of is a rank of which 100 s were observed.
 func of(rank int, node string, send, wait, collective, file float64) Rank {
-	return Rank{Rank: rank, Node: node, Observed: 100, Inside: send + wait + collective + file, Send: send, Wait: wait,
-		Collective: collective, File: file}
+	return Rank{Rank: rank, Node: node, State: "up", Observed: 100, Inside: send + wait + collective + file,
+		Kind: api.KindSeconds{Send: send, Wait: wait, Collective: collective, File: file}}
 }
 
 // in is a rank that has been in a call for so many seconds.
 func in(rank int, function, object string, seconds float64) Rank {
-	r := Rank{Rank: rank, Node: "node1", Observed: 100, Inside: min(seconds, 100), Function: function, Object: object,
-		Running: seconds}
+	r := Rank{Rank: rank, Node: "node1", State: "up", Observed: 100, Inside: min(seconds, 100), Running: seconds}
+	if function != "" {
+		r.Long = &api.LongCall{Function: function, Object: object}
+	}
 	if strings.HasPrefix(function, "MPI_File_") {
-		r.File = r.Inside
+		r.Kind.File = r.Inside
 	}
 	return r
 }
 
 func killed(r Rank) Rank {
-	r.Ended, r.Broken = true, "lost"
+	r.State, r.End = "ended", "lost"
 	return r
 }
 
@@ -37,12 +41,12 @@ func at(r Rank, seconds int) Rank {
 
 func TestVerdicts(t *testing.T) {
 	silent := in(2, "", "", 0)
-	silent.Silent = true
+	silent.State = "late"
 	ended := of(3, "node1", 0, 99, 0, 0)
-	ended.Ended = true
-	unmeasured := Rank{Rank: 1, Node: "node1"}
+	ended.State, ended.End = "ended", endsWell
+	unmeasured := Rank{Rank: 1, Node: "node1", State: "up"}
 	lost := of(1, "node1", 0, 0, 90, 0)
-	lost.Ended, lost.Broken = true, "lost"
+	lost.State, lost.End = "ended", "lost"
 	brief := of(1, "a", 0, 0, 0, 0)
 	brief.Observed = 1
 	sizes := map[string]int{"part of a job hangs": 1000, "one of many": 1000}
@@ -136,7 +140,7 @@ func TestVerdicts(t *testing.T) {
 			Communication, "0 % useful; 100 % of the time is spent in MPI, and nobody is late"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := Of(c.ranks, sizes[name], c.where)
+			v := judge(c.ranks, sizes[name], c.where)
 			assert.Equal(t, c.state, v.State)
 			assert.Equal(t, c.text, v.Text)
 		})
@@ -152,7 +156,7 @@ func many(n int) (ranks []Rank) {
 
 // By construction: one node's ranks compute twice as long as the other's, and one of each node's two half of that.
 func TestEfficiencies(t *testing.T) {
-	v := Of([]Rank{of(0, "a", 0, 20, 0, 0), of(1, "a", 0, 60, 0, 0), of(2, "b", 0, 60, 0, 0), of(3, "b", 0, 80, 0, 0)}, 0, "")
+	v := judge([]Rank{of(0, "a", 0, 20, 0, 0), of(1, "a", 0, 60, 0, 0), of(2, "b", 0, 60, 0, 0), of(3, "b", 0, 80, 0, 0)}, 0, "")
 	e := v.Efficiency
 	assert.InDelta(t, 0.45, e.Parallel, 1e-9)
 	assert.InDelta(t, 0.8, e.Communication, 1e-9)
@@ -162,6 +166,6 @@ func TestEfficiencies(t *testing.T) {
 	assert.InDelta(t, e.LoadBalance, e.BetweenNodes*e.WithinNodes, 1e-9)
 	assert.Equal(t, 4, e.Ranks)
 
-	never := Of([]Rank{of(0, "a", 0, 100, 0, 0), of(1, "a", 0, 100, 0, 0)}, 0, "").Efficiency
+	never := judge([]Rank{of(0, "a", 0, 100, 0, 0), of(1, "a", 0, 100, 0, 0)}, 0, "").Efficiency
 	assert.Equal(t, Efficiency{Ranks: 2}, *never, "of nothing useful there is no balance")
 }

@@ -1,4 +1,4 @@
-package report
+package job
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report/reporttest"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
 )
 
 // running is the job of late, which goes on: after 100 s, or after 110 s, of which the ranks were so long useful.
 func running(after float64, useful ...float64) *Report {
-	list := api.ValueList{Time: reporttest.Began.Add(time.Duration(after) * time.Second)}
+	list := api.ValueList{Time: jobtest.Began.Add(time.Duration(after) * time.Second)}
 	for rank, useful := range useful {
-		r := reporttest.RankOf(rank, "node1", useful)
+		r := jobtest.RankOf(rank, "node1", useful)
 		r.Rank.Ended, r.Rank.State, r.Rank.EndReason, r.Rank.PID = nil, "up", "", 1000+rank
 		r.Rank.Calls.Observed = after
 		r.Rank.Calls.Inside = after - useful
@@ -81,7 +81,7 @@ func TestSinceAnotherBeginning(t *testing.T) {
 	}
 	assert.InDelta(t, 10, now.Since(before.Totals()).Ranks[0].Observed, 0)
 	assert.True(t, now.Since(nil).Whole)
-	ended := Of(reporttest.Late(), nil)[0]
+	ended := Of(jobtest.Late(), nil)[0]
 	assert.Same(t, ended, ended.Since(before.Totals()))
 }
 
@@ -115,7 +115,7 @@ func TestTotalsAreSmall(t *testing.T) {
 	const ranks, each = 20, 500
 	list := api.ValueList{}
 	for i := range ranks {
-		r := reporttest.RankOf(i, "node1", 1)
+		r := jobtest.RankOf(i, "node1", 1)
 		v := api.VariableValues{Metric: "mpit_call_time_seconds", Kind: "histogram", Distribution: true}
 		for n := range each {
 			v.Series = append(v.Series, api.SeriesValue{Labels: map[string]string{"function": "MPI_Send",

@@ -1,0 +1,9 @@
+// Package job says what a job is: how efficient it is, where its time goes, which of its ranks are late, what waits in
+// the library, and what is wrong with it, if anything.
+//
+// It asks nobody and knows no clock: Of makes reports of what exporters have answered (package api), all totals since
+// the job began; Since makes one of what happened between two of them, Window remembers some for that; Compare
+// compares two runs. What is wrong is a State of the table in state.go, which alerts, boards and the page follow.
+//
+// Begin with report.go, then make.go and verdict.go.
+package job

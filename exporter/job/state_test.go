@@ -1,0 +1,146 @@
+package job
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The files that say the same as the table, in other languages.
+const (
+	alertRules     = "alerts/alerts.yaml"
+	recordingRules = "alerts/recording.yaml"
+	jobsBoard      = "dashboards/mpi-jobs.json"
+	jobBoard       = "dashboards/one-job.json"
+	pageStyle      = "cmd/mpit-exporter/internal/page/style.css"
+	pageBar        = "cmd/mpit-exporter/internal/page/bar.js"
+)
+
+// agreement is a number or word of the table that a file repeats: all that the pattern's group finds must be it.
+type agreement struct {
+	file, what, pattern, want string
+}
+
+func agreements() []agreement {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	list := []agreement{
+		{alertRules, "Late", `mpit_job:late_rank:ratio5m > ([\d.]+)`, number(Late)},
+		{alertRules, "Late", `parallel_efficiency:ratio5m\{[^}]*\} > ([\d.]+)`, number(Late)},
+		{alertRules, "Late, in words", `more than (\d+)% for 15 minutes\.\s+\{\{- with printf "topk\(1, mpit_rank:useful`,
+			number(100 * Late)},
+		{alertRules, "noted", `kind=~\\"send\|file\\"\}\[5m\]\) > ([\d.]+)`, number(noted)},
+		{alertRules, "Efficient", `parallel_efficiency:ratio5m < ([\d.]+)`, number(Efficient)},
+		{recordingRules, "Hung", `mpit_call_running_seconds > (\d+)`, number(Hung.Seconds())},
+		{recordingRules, "Late", `parallel_efficiency:ratio5m > ([\d.]+)\)`, number(Late)},
+		{recordingRules, "few", `mpit_job:ranks:waiting >= ([\d.]+) \* mpit_job:ranks:live`, number(1 - few)},
+		{jobsBoard, "few", `>= ([\d.]+) \* mpit_job:ranks:live`, number(1 - few)},
+		{jobsBoard, "Late", `parallel_efficiency:ratio5m\{[^}]*\}\[[^\]]*\]\) > ([\d.]+)`, number(Late)},
+		{jobsBoard, "noted", `late_rank:ratio5m\{[^}]*\}\[[^\]]*\]\) > ([\d.]+)`, number(noted)},
+		{jobBoard, "noted", `> ([\d.]+) unless max`, number(noted)},
+		{pageBar, "the word for hung", `state === "(h[a-z ]*)"`, IsHung},
+		{pageBar, "the word for waiting", `state === "(w[a-z ]*)"`, Waits},
+	}
+	for _, s := range States() {
+		if s.Alert != "" {
+			list = append(list, agreement{alertRules, "alert of " + s.Word,
+				`- alert: (` + s.Alert + `)\n(?:.*\n)*?\s+runbook_url: \S*/` + s.Alert + `\.md\n`, s.Alert})
+		}
+		if s.Board != "" {
+			for _, board := range []string{jobsBoard, jobBoard} {
+				list = append(list, agreement{board, "colour of " + s.Word,
+					`"text": "` + s.Word + `",\s+"color": "([a-z-]*)"`, s.Board})
+			}
+		}
+		if s.Colour != "" {
+			list = append(list, agreement{pageStyle, "colour of " + s.Word,
+				`\.is-` + strings.ReplaceAll(s.Word, " ", "-") + `\b[^{]*\{ border-color: var\(--([a-z]+)\)`, s.Colour})
+		}
+	}
+	return list
+}
+
+// differences are what the files say otherwise than the table, or not at all.
+func differences(files fs.FS) (found []string) {
+	for _, a := range agreements() {
+		text, err := fs.ReadFile(files, a.file)
+		if err != nil {
+			return append(found, err.Error())
+		}
+		all := regexp.MustCompile(a.pattern).FindAllSubmatch(text, -1)
+		if len(all) == 0 {
+			found = append(found, fmt.Sprintf("%s doesn't have %s", a.file, a.what))
+		}
+		for _, m := range all {
+			if string(m[1]) != a.want {
+				found = append(found, fmt.Sprintf("%s: %s is %s, and %s in the table", a.file, a.what, m[1], a.want))
+			}
+		}
+	}
+	text, err := fs.ReadFile(files, pageStyle)
+	if err != nil {
+		return append(found, err.Error())
+	}
+	for _, m := range regexp.MustCompile(`\.is-([a-z-]+)`).FindAllSubmatch(text, -1) {
+		if !slices.ContainsFunc(States(), func(s State) bool { return strings.ReplaceAll(s.Word, " ", "-") == string(m[1]) }) {
+			found = append(found, fmt.Sprintf("%s: there is no state %s", pageStyle, m[1]))
+		}
+	}
+	return found
+}
+
+// repository has the files as they are.
+func repository(t *testing.T) fstest.MapFS {
+	t.Helper()
+	files := fstest.MapFS{}
+	for _, a := range agreements() {
+		text, err := os.ReadFile("../../" + a.file)
+		require.NoError(t, err)
+		files[a.file] = &fstest.MapFile{Data: text}
+	}
+	return files
+}
+
+// Alerts, recording rules, boards and the page have the thresholds, words and colours of the table.
+func TestOneTable(t *testing.T) {
+	assert.Empty(t, differences(repository(t)))
+	for _, s := range States() {
+		if s.Alert != "" {
+			assert.FileExists(t, "../../docs/runbooks/"+s.Alert+".md")
+		}
+	}
+}
+
+// A file that says something else is found: each of them, and each place.
+func TestDifferencesAreFound(t *testing.T) {
+	for name, change := range map[string]struct{ file, from, to string }{
+		"threshold of an alert":          {alertRules, "mpit_job:late_rank:ratio5m > 0.3", "mpit_job:late_rank:ratio5m > 0.25"},
+		"name of an alert":               {alertRules, "- alert: MPIJobHung", "- alert: MPIJobHangs"},
+		"runbook of an alert":            {alertRules, "/MPIRankGone.md", "/MPIJobHung.md"},
+		"threshold of a recording rule":  {recordingRules, "mpit_call_running_seconds > 300", "mpit_call_running_seconds > 60"},
+		"part in a recording rule":       {recordingRules, ">= 0.9 *", ">= 0.8 *"},
+		"word on a board":                {jobsBoard, `"text": "hung"`, `"text": "hangs"`},
+		"colour on a board":              {jobBoard, `"color": "dark-red"`, `"color": "green"`},
+		"threshold in a board's query":   {jobsBoard, ">= 0.9 *", ">= 0.5 *"},
+		"colour on the page":             {pageStyle, "border-color: var(--useful)", "border-color: var(--file)"},
+		"a state that only the page has": {pageStyle, ".is-hung", ".is-stuck"},
+		"word in the page's script":      {pageBar, `"hung"`, `"hangs"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := maps.Clone(repository(t))
+			text := string(files[change.file].Data)
+			require.Contains(t, text, change.from)
+			files[change.file] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(text, change.from, change.to))}
+			assert.NotEmpty(t, differences(files))
+		})
+	}
+}
