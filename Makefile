@@ -194,7 +194,8 @@ $(GOLANGCI_LINT):
 	@mv $(@D)/golangci-lint $@
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## golangci-lint, of both modules
+lint: $(GOLANGCI_LINT) ## golangci-lint, of both modules, and no line too long
+	@scripts/lint-lines
 	$(GOLANGCI_LINT) run ./...
 	cd test && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 

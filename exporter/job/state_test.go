@@ -42,7 +42,7 @@ func agreements() []agreement {
 		{alertRules, "Efficient", `parallel_efficiency:ratio5m < ([\d.]+)`, number(Efficient)},
 		{recordingRules, "Hung", `mpit_call_running_seconds > (\d+)`, number(Hung.Seconds())},
 		{recordingRules, "Late", `parallel_efficiency:ratio5m > ([\d.]+)\)`, number(Late)},
-		{recordingRules, "few", `mpit_job:ranks:waiting >= ([\d.]+) \* mpit_job:ranks:live`, number(1 - few)},
+		{recordingRules, "few", `mpit_job:ranks:waiting >= ([\d.]+) \*\s+mpit_job:ranks:live`, number(1 - few)},
 		{jobsBoard, "few", `>= ([\d.]+) \* mpit_job:ranks:live`, number(1 - few)},
 		{jobsBoard, "Late", `parallel_efficiency:ratio5m\{[^}]*\}\[[^\]]*\]\) > ([\d.]+)`, number(Late)},
 		{jobsBoard, "noted", `late_rank:ratio5m\{[^}]*\}\[[^\]]*\]\) > ([\d.]+)`, number(noted)},

@@ -1,13 +1,20 @@
-// What the page's address says of what is looked at, so that it can be kept, and sent to others: after #, a job (jobid, world, user),
-// one of its ranks (rank, dup), the order of its calls (sort), what is searched (filter), and whether figures are of the whole run (whole).
+// What the page's address says of what is looked at, so that it can be kept, and sent to others: after #, a job (jobid,
+// world, user), one of its ranks (rank, dup), the order of its calls (sort), what is searched (filter), and whether
+// figures are of the whole run (whole).
 
 const given = () => new URLSearchParams(location.hash.slice(1));
 
 // inAddress reads it. job is null if it names none; rank is null if it names none.
 export function inAddress() {
   const named = given();
-  const job = named.has("jobid") && named.has("user") ? { jobid: named.get("jobid"), world: named.get("world") ?? "", user: named.get("user") } : null;
-  const rank = job && /^\d+$/.test(named.get("rank") ?? "") ? { ...job, rank: Number(named.get("rank")), dup: Number(named.get("dup")) || 0 } : null;
+  const job =
+    named.has("jobid") && named.has("user")
+      ? { jobid: named.get("jobid"), world: named.get("world") ?? "", user: named.get("user") }
+      : null;
+  const rank =
+    job && /^\d+$/.test(named.get("rank") ?? "")
+      ? { ...job, rank: Number(named.get("rank")), dup: Number(named.get("dup")) || 0 }
+      : null;
   return { job, rank, sort: named.get("sort") ?? "", filter: named.get("filter") ?? "", whole: named.has("whole") };
 }
 

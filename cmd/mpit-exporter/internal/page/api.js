@@ -50,7 +50,13 @@ export async function askValues(rank) {
   const list = await ask("values", labels(rank));
   const own = list.ranks.find((r) => sameRank(r.rank, rank));
   if (!own) return null;
-  return { time: Date.parse(list.time), rank: own.rank, variables: own.variables, cut: own.cut ?? 0, together: (list.together ?? []).flatMap((w) => w.variables) };
+  return {
+    time: Date.parse(list.time),
+    rank: own.rank,
+    variables: own.variables,
+    cut: own.cut ?? 0,
+    together: (list.together ?? []).flatMap((w) => w.variables),
+  };
 }
 
 // askCatalogue returns what MPI_T offers in one rank, or null when nobody can say.

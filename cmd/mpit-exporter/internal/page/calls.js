@@ -9,8 +9,17 @@ import { Rows } from "./rows.js";
 
 // what shows a function and the object that it is called on.
 const what = (title) => ({
-  name: "function", title, class: "call",
-  make: () => element("span", {}, foreign("", { class: "name" }), element("span", { class: "faint" }, " on "), foreign("", { class: "object" })),
+  name: "function",
+  title,
+  class: "call",
+  make: () =>
+    element(
+      "span",
+      {},
+      foreign("", { class: "name" }),
+      element("span", { class: "faint" }, " on "),
+      foreign("", { class: "object" }),
+    ),
   fill: (made, c) => {
     const [name, on, object] = made.children;
     say(name, plain(c.function));
@@ -21,19 +30,52 @@ const what = (title) => ({
 
 export class CallTable {
   constructor() {
-    this.rows = new Rows(byId("call-table"), [
-      { ...what("Function"), by: (c) => c.function },
-      { name: "share", title: "Share", number: true, by: (c) => c.share, text: (c) => percent(c.share) },
-      { name: "bar", title: "Share as a bar", unseen: true, class: "bars detail", make: makeBar, fill: (bar, c) => fillBar(bar, [{ name: "waiting", share: Math.min(c.share, 1) }]) },
-      { name: "calls", title: "Calls/s", number: true, by: (c) => c.calls / c.over, text: (c) => often(c.calls / c.over) },
-      { name: "mean", title: "Mean", number: true, by: (c) => c.seconds / c.calls || 0, text: (c) => duration(c.seconds / c.calls) },
-      { name: "bytes", title: "Bytes a call", number: true, class: "detail", by: bytes, text: (c) => (bytes(c) > 0 ? show(bytes(c), "By") : "–") },
-      { name: "most", title: "Most in rank", number: true, by: (c) => c.most_rank, text: (c) => `${c.most_rank}` },
-    ], { most: 10, sort: inAddress().sort, sorted: (by) => note("sort", by) });
+    this.rows = new Rows(
+      byId("call-table"),
+      [
+        { ...what("Function"), by: (c) => c.function },
+        { name: "share", title: "Share", number: true, by: (c) => c.share, text: (c) => percent(c.share) },
+        {
+          name: "bar",
+          title: "Share as a bar",
+          unseen: true,
+          class: "bars detail",
+          make: makeBar,
+          fill: (bar, c) => fillBar(bar, [{ name: "waiting", share: Math.min(c.share, 1) }]),
+        },
+        {
+          name: "calls",
+          title: "Calls/s",
+          number: true,
+          by: (c) => c.calls / c.over,
+          text: (c) => often(c.calls / c.over),
+        },
+        {
+          name: "mean",
+          title: "Mean",
+          number: true,
+          by: (c) => c.seconds / c.calls || 0,
+          text: (c) => duration(c.seconds / c.calls),
+        },
+        {
+          name: "bytes",
+          title: "Bytes a call",
+          number: true,
+          class: "detail",
+          by: bytes,
+          text: (c) => (bytes(c) > 0 ? show(bytes(c), "By") : "–"),
+        },
+        { name: "most", title: "Most in rank", number: true, by: (c) => c.most_rank, text: (c) => `${c.most_rank}` },
+      ],
+      { most: 10, sort: inAddress().sort, sorted: (by) => note("sort", by) },
+    );
   }
 
   show(report) {
-    this.rows.show((report.calls ?? []).filter((c) => c.calls > 0 || c.seconds > 0).map((c) => ({ ...c, over: report.seconds })), (c) => JSON.stringify([c.function, c.kind, c.object]));
+    this.rows.show(
+      (report.calls ?? []).filter((c) => c.calls > 0 || c.seconds > 0).map((c) => ({ ...c, over: report.seconds })),
+      (c) => JSON.stringify([c.function, c.kind, c.object]),
+    );
     return (report.calls ?? []).length > 0;
   }
 }
@@ -43,35 +85,66 @@ const bytes = (c) => (c.calls > 0 ? Math.max(0, ...Object.values(c.bytes ?? {}))
 
 export class UnderWay {
   constructor() {
-    this.rows = new Rows(byId("under-way-table"), [
-      { name: "for", title: "For", text: (g) => (g.function ? duration(Math.floor(g.longest)) : "–") },
-      what("Call"),
-      { name: "ranks", title: "Ranks", make: () => element("span", {}, "", element("div", { class: "faint" })), fill: (made, g) => {
-        if (made.firstChild.data !== numbers(g.ranks)) made.firstChild.data = numbers(g.ranks);
-        say(made.lastChild, g.ranks.length > 1 ? count(g.ranks.length) : "");
-      } },
-      { name: "from", title: "Called from", class: "detail", text: (g) => g.from },
-    ], { most: 12 });
+    this.rows = new Rows(
+      byId("under-way-table"),
+      [
+        { name: "for", title: "For", text: (g) => (g.function ? duration(Math.floor(g.longest)) : "–") },
+        what("Call"),
+        {
+          name: "ranks",
+          title: "Ranks",
+          make: () => element("span", {}, "", element("div", { class: "faint" })),
+          fill: (made, g) => {
+            if (made.firstChild.data !== numbers(g.ranks)) made.firstChild.data = numbers(g.ranks);
+            say(made.lastChild, g.ranks.length > 1 ? count(g.ranks.length) : "");
+          },
+        },
+        { name: "from", title: "Called from", class: "detail", text: (g) => g.from },
+      ],
+      { most: 12 },
+    );
   }
 
-  // show shows where ranks are that have been in a call for longer than a second, and which ones are in none; false: all are in none.
+  // show shows where ranks are that have been in a call for longer than a second, and which ones are in none; false:
+  // all are in none.
   show(report) {
     const groups = new Map();
     const ended = report.ranks.every(isOver);
     for (const r of report.ranks) {
       if (isOver(r) && !(ended && r.long)) continue;
-      const from = r.long ? r.place ?? (r.long.module ? `${r.long.module.split("/").at(-1)}+0x${(r.long.offset ?? 0).toString(16)}` : "") : "";
+      const from = r.long
+        ? (r.place ??
+          (r.long.module ? `${r.long.module.split("/").at(-1)}+0x${(r.long.offset ?? 0).toString(16)}` : ""))
+        : "";
       const silent = r.state === "late";
       const key = JSON.stringify([silent, r.long?.function, r.long?.kind, r.long?.object, from]);
-      if (!groups.has(key)) groups.set(key, { function: r.long?.function, object: r.long?.object, from, silent, key, longest: 0, ranks: [] });
+      if (!groups.has(key))
+        groups.set(key, {
+          function: r.long?.function,
+          object: r.long?.object,
+          from,
+          silent,
+          key,
+          longest: 0,
+          ranks: [],
+        });
       const group = groups.get(key);
       group.ranks.push(r);
       group.longest = Math.max(group.longest, r.running_seconds ?? 0);
     }
-    const list = [...groups.values()].sort((a, b) => Boolean(b.function) - Boolean(a.function) || b.ranks.length - a.ranks.length);
+    const list = [...groups.values()].sort(
+      (a, b) => Boolean(b.function) - Boolean(a.function) || b.ranks.length - a.ranks.length,
+    );
     if (!list.some((g) => g.function)) return false;
     say(byId("under-way-title"), report.job.ended ? "Calls under way at the end" : "Calls under way");
-    this.rows.show(list.map((g) => ({ ...g, function: g.function ?? (g.silent ? "(does not answer)" : "(in no long call)"), longest: g.function ? g.longest : NaN })), (g) => g.key);
+    this.rows.show(
+      list.map((g) => ({
+        ...g,
+        function: g.function ?? (g.silent ? "(does not answer)" : "(in no long call)"),
+        longest: g.function ? g.longest : NaN,
+      })),
+      (g) => g.key,
+    );
     return true;
   }
 }

@@ -46,5 +46,8 @@ export function draw(picture, points, words) {
   const d = path(points);
   picture.firstChild.setAttribute("d", d);
   const values = points.map((p) => p[1]).filter(Number.isFinite);
-  picture.setAttribute("aria-label", d === "" ? "no curve yet" : `from ${words(Math.min(...values))} to ${words(Math.max(...values))}`);
+  picture.setAttribute(
+    "aria-label",
+    d === "" ? "no curve yet" : `from ${words(Math.min(...values))} to ${words(Math.max(...values))}`,
+  );
 }

@@ -1,5 +1,5 @@
-// What comes from ranks is text, and becomes nothing else: elements are made here alone, and strings only ever become text nodes or
-// the value of an attribute named below.
+// What comes from ranks is text, and becomes nothing else: elements are made here alone, and strings only ever become
+// text nodes or the value of an attribute named below.
 
 // Characters that are not seen, or that change the direction of what follows, are written as in JSON.
 const unseen = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
@@ -11,9 +11,34 @@ export function plain(text) {
 }
 
 const attributes = new Set([
-  "class", "scope", "colspan", "rowspan", "role", "id", "value", "title", "tabindex", "type", "headers",
-  "aria-label", "aria-current", "aria-expanded", "aria-selected", "aria-level", "aria-hidden", "aria-labelledby", "aria-describedby", "aria-live", "aria-sort",
-  "x", "y", "width", "height", "viewBox", "preserveAspectRatio", "d",
+  "class",
+  "scope",
+  "colspan",
+  "rowspan",
+  "role",
+  "id",
+  "value",
+  "title",
+  "tabindex",
+  "type",
+  "headers",
+  "aria-label",
+  "aria-current",
+  "aria-expanded",
+  "aria-selected",
+  "aria-level",
+  "aria-hidden",
+  "aria-labelledby",
+  "aria-describedby",
+  "aria-live",
+  "aria-sort",
+  "x",
+  "y",
+  "width",
+  "height",
+  "viewBox",
+  "preserveAspectRatio",
+  "d",
 ]);
 
 function complete(made, set, children) {
@@ -29,7 +54,8 @@ function complete(made, set, children) {
 export const element = (name, set = {}, ...children) => complete(document.createElement(name), set, children);
 
 // shape makes an element of a drawing.
-export const shape = (name, set = {}, ...children) => complete(document.createElementNS("http://www.w3.org/2000/svg", name), set, children);
+export const shape = (name, set = {}, ...children) =>
+  complete(document.createElementNS("http://www.w3.org/2000/svg", name), set, children);
 
 // foreign is an element for a foreign text, whose direction is its own matter.
 export const foreign = (text, set = {}) => element("bdi", set, plain(text));

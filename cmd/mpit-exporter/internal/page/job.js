@@ -19,12 +19,23 @@ export class Job {
     const overTime = new OverTime(byId("over-time"));
     // What is shown of a report, each under its heading, which goes if there is nothing.
     this.parts = [
-      ["under-way", new UnderWay()], ["over-time", { show: (report, past) => overTime.show(past, report) }], ["functions", new Functions(byId("functions"))],
-      ["late", { table: new RankTable(), show(report) {
-        this.table.show(report);
-        return true;
-      } }],
-      ["calls", new CallTable()], ["sizes", new Sizes(byId("sizes"))], ["peers", new Peers(byId("peers"))], ["levels", new Levels()],
+      ["under-way", new UnderWay()],
+      ["over-time", { show: (report, past) => overTime.show(past, report) }],
+      ["functions", new Functions(byId("functions"))],
+      [
+        "late",
+        {
+          table: new RankTable(),
+          show(report) {
+            this.table.show(report);
+            return true;
+          },
+        },
+      ],
+      ["calls", new CallTable()],
+      ["sizes", new Sizes(byId("sizes"))],
+      ["peers", new Peers(byId("peers"))],
+      ["levels", new Levels()],
     ];
   }
 
@@ -42,7 +53,10 @@ export class Job {
       byId(id).hidden = false; // a canvas needs its width
       byId(id).hidden = !part.show(report, past);
       const column = byId(id).parentElement;
-      column.classList.toggle("nothing", [...column.children].every((part) => part.hidden));
+      column.classList.toggle(
+        "nothing",
+        [...column.children].every((part) => part.hidden),
+      );
     }
   }
 
@@ -64,10 +78,19 @@ export class Job {
 function about({ job, time, left_out: leftOut }) {
   const lasted = job.started ? (Date.parse(job.ended ?? time) - Date.parse(job.started)) / 1000 : NaN;
   return [
-    `user ${job.user}`, job.world ? `world ${job.world}` : "", `${job.observed} of ${job.world_size} ranks`, job.nodes === 1 ? "1 node" : `${job.nodes} nodes`, job.library,
-    job.started ? `began ${new Date(job.started).toLocaleString()}, ${job.ended ? `ended after ${duration(lasted)}` : `for ${duration(lasted)}`}` : "",
-    job.program, leftOut ? `${leftOut} ranks and series are left out` : "",
-  ].filter(Boolean).join(" · ");
+    `user ${job.user}`,
+    job.world ? `world ${job.world}` : "",
+    `${job.observed} of ${job.world_size} ranks`,
+    job.nodes === 1 ? "1 node" : `${job.nodes} nodes`,
+    job.library,
+    job.started
+      ? `began ${new Date(job.started).toLocaleString()}, ${job.ended ? "ended after" : "for"} ${duration(lasted)}`
+      : "",
+    job.program,
+    leftOut ? `${leftOut} ranks and series are left out` : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 const meanings = { useful: "useful", waiting: "waiting for late ranks", communication: "communication", hung: "hung" };
@@ -77,8 +100,24 @@ function legend(list, parts, report) {
   const signature = parts.map((p) => p.name).join();
   if (list.signature !== signature) {
     list.signature = signature;
-    list.replaceChildren(...parts.map((p) => element("span", {}, shape("svg", { class: "swatch", viewBox: "0 0 1 1", "aria-hidden": "true" }, shape("rect", { class: p.name, width: 1, height: 1 })), element("span"))), element("span", { class: "faint" }));
+    list.replaceChildren(
+      ...parts.map((p) =>
+        element(
+          "span",
+          {},
+          shape(
+            "svg",
+            { class: "swatch", viewBox: "0 0 1 1", "aria-hidden": "true" },
+            shape("rect", { class: p.name, width: 1, height: 1 }),
+          ),
+          element("span"),
+        ),
+      ),
+      element("span", { class: "faint" }),
+    );
   }
-  parts.forEach((p, i) => say(list.children[i].lastChild, `${meanings[p.name] ?? p.name}${p.name === "hung" ? "" : ` ${percent(p.share)}`}`));
+  parts.forEach((p, i) =>
+    say(list.children[i].lastChild, `${meanings[p.name] ?? p.name}${p.name === "hung" ? "" : ` ${percent(p.share)}`}`),
+  );
   say(list.lastChild, report.whole ? "since the job began" : `in the last ${Math.round(report.seconds)} s`);
 }

@@ -17,7 +17,9 @@ const lasted = (j, now) => (Date.parse(j.ended ?? now) - Date.parse(j.started)) 
 
 // about says in short what a job is.
 function about({ job, states }, time) {
-  const here = Object.entries(states).filter(([state]) => state !== "up").map(([state, n]) => `${n} ${state}`);
+  const here = Object.entries(states)
+    .filter(([state]) => state !== "up")
+    .map(([state, n]) => `${n} ${state}`);
   const ranks = job.observed < job.world_size ? `${job.observed} of ${job.world_size} ranks` : count(job.observed);
   const since = job.started ? `${job.ended ? "ended after" : "for"} ${duration(lasted(job, time))}` : "";
   return [job.user, here.length > 0 ? `${ranks} (${here.join(", ")})` : ranks, since].filter(Boolean).join(", ");

@@ -4,16 +4,23 @@ import { byId } from "./dom.js";
 import { show } from "./number.js";
 import { Rows } from "./rows.js";
 
-const of = (l) => Object.entries(l.labels ?? {}).map(([name, value]) => `${name} ${value}`).join(", ");
+const of = (l) =>
+  Object.entries(l.labels ?? {})
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ");
 
 export class Levels {
   constructor() {
-    this.rows = new Rows(byId("level-table"), [
-      { name: "metric", title: "Metric", class: "name", text: (l) => l.metric },
-      { name: "of", title: "Of", text: of },
-      { name: "most", title: "Most", number: true, text: (l) => show(l.most, l.unit) },
-      { name: "rank", title: "In rank", number: true, text: (l) => `${l.rank}` },
-    ], { most: 8 });
+    this.rows = new Rows(
+      byId("level-table"),
+      [
+        { name: "metric", title: "Metric", class: "name", text: (l) => l.metric },
+        { name: "of", title: "Of", text: of },
+        { name: "most", title: "Most", number: true, text: (l) => show(l.most, l.unit) },
+        { name: "rank", title: "In rank", number: true, text: (l) => `${l.rank}` },
+      ],
+      { most: 8 },
+    );
   }
 
   show(report) {

@@ -1,5 +1,5 @@
-// The live page: which job is looked at, and when the exporter is asked. It is asked only while somebody can see the page, and not
-// again before it has answered.
+// The live page: which job is looked at, and when the exporter is asked. It is asked only while somebody can see the
+// page, and not again before it has answered.
 
 import { inAddress, note } from "./address.js";
 import { Refused, askJobs, askReport, sameJob } from "./api.js";
@@ -17,19 +17,24 @@ const job = new Job();
 const variables = new Variables();
 
 const state = {
-  jobs: [], time: "",
+  jobs: [],
+  time: "",
   chosen: null, // the job that is looked at
   past: new Map(), // of each job, as long as it is here
   said: "", // the last state that has been read out
-  paused: false, failures: 0, asking: false, again: false, timer: 0,
+  paused: false,
+  failures: 0,
+  asking: false,
+  again: false,
+  timer: 0,
 };
 
 // window is over which time figures are.
 const window = () => (inAddress().whole ? "0" : "5s");
 const interval = () => Number(byId("interval").value) * 1000;
 
-// choose makes the job that the address names the one that is looked at; if it names none, one that needs attention or runs, and
-// stays with it as long as it does.
+// choose makes the job that the address names the one that is looked at; if it names none, one that needs attention or
+// runs, and stays with it as long as it does.
 function choose() {
   const named = inAddress();
   const had = state.jobs.find((j) => state.chosen && sameJob(j.job, state.chosen));
@@ -98,8 +103,10 @@ async function ask() {
   } catch (error) {
     state.failures++;
     const failed = error.name === "TimeoutError" ? "it takes too long" : error.message;
-    problem = error instanceof Refused || error instanceof TypeError || error.name === "TimeoutError"
-      ? `The exporter does not answer: ${failed}. It is asked again.` : `This page has failed: ${failed}`;
+    problem =
+      error instanceof Refused || error instanceof TypeError || error.name === "TimeoutError"
+        ? `The exporter does not answer: ${failed}. It is asked again.`
+        : `This page has failed: ${failed}`;
   }
   state.asking = false;
   say(byId("problem"), problem);
@@ -110,7 +117,10 @@ async function ask() {
 
 function wait() {
   if (state.paused || document.hidden) return;
-  state.timer = setTimeout(ask, state.failures === 0 ? interval() : Math.min(interval() * 2 ** state.failures, longest));
+  state.timer = setTimeout(
+    ask,
+    state.failures === 0 ? interval() : Math.min(interval() * 2 ** state.failures, longest),
+  );
 }
 
 document.addEventListener("visibilitychange", () => {

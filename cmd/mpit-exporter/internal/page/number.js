@@ -15,7 +15,12 @@ export function show(x, unit) {
     const power = Math.min(Math.floor(Math.log2(Math.abs(x)) / 10), prefixes.length - 1);
     return `${few.format(x / 1024 ** power)} ${prefixes[power]}B`;
   }
-  const number = Number.isInteger(x) && Math.abs(x) < 1e15 ? grouped.format(x) : Math.abs(x) >= 1e-4 && Math.abs(x) < 1e15 || x === 0 ? few.format(x) : x.toExponential(3);
+  const number =
+    Number.isInteger(x) && Math.abs(x) < 1e15
+      ? grouped.format(x)
+      : (Math.abs(x) >= 1e-4 && Math.abs(x) < 1e15) || x === 0
+        ? few.format(x)
+        : x.toExponential(3);
   return unit && unit !== "1" ? `${number} ${unit === "By" ? "B" : unit.replace(/[{}]/g, "")}` : number;
 }
 
@@ -31,9 +36,12 @@ export function duration(seconds) {
   if (seconds >= 9.995 && seconds < 59.5) return `${Math.round(seconds)} s`;
   if (seconds >= 59.5) {
     const s = Math.round(seconds);
-    return s < 3600 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+    return s < 3600
+      ? `${Math.floor(s / 60)} min ${s % 60} s`
+      : `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
   }
-  const [times, unit] = seconds >= 1 ? [1, "s"] : seconds >= 1e-3 ? [1e3, "ms"] : seconds >= 1e-6 ? [1e6, "µs"] : [1e9, "ns"];
+  const [times, unit] =
+    seconds >= 1 ? [1, "s"] : seconds >= 1e-3 ? [1e3, "ms"] : seconds >= 1e-6 ? [1e6, "µs"] : [1e9, "ns"];
   return `${three.format(seconds * times)} ${unit}`;
 }
 

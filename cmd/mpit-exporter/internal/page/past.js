@@ -24,7 +24,8 @@ export class Past {
     const time = Date.parse(report.time);
     const last = this.moments.at(-1)?.time ?? time - 1;
     if (report.whole || time <= last) return;
-    if (time - last > 1000 * report.seconds + slack && this.moments.length > 0) this.moments.push({ time: (time + last) / 2, of: new Float32Array() });
+    if (time - last > 1000 * report.seconds + slack && this.moments.length > 0)
+      this.moments.push({ time: (time + last) / 2, of: new Float32Array() });
     for (const r of report.ranks) {
       const key = `${r.rank}/${r.dup ?? 0}`;
       if (this.index.has(key)) continue;

@@ -22,8 +22,14 @@ const near = (a, b, by) => Object.is(a, b) || Math.abs(a - b) <= by;
 export function alike(ranks) {
   const groups = [];
   for (const r of ranks) {
-    const same = groups.find(([g]) => near(useful(g), useful(r), 0.05) && kinds.every((k) => near(kind(g, k), kind(r, k), 0.1))
-      && stateOf(g) === stateOf(r) && placeOf(g) === placeOf(r) && g.node === r.node);
+    const same = groups.find(
+      ([g]) =>
+        near(useful(g), useful(r), 0.05) &&
+        kinds.every((k) => near(kind(g, k), kind(r, k), 0.1)) &&
+        stateOf(g) === stateOf(r) &&
+        placeOf(g) === placeOf(r) &&
+        g.node === r.node,
+    );
     if (same) same.push(r);
     else groups.push([r]);
   }
@@ -38,7 +44,10 @@ export function numbers(ranks, most = 6) {
     if (last && last[1] === n - 1) last[1] = n;
     else parts.push([n, n]);
   }
-  const text = parts.slice(0, most).map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`)).join(", ");
+  const text = parts
+    .slice(0, most)
+    .map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`))
+    .join(", ");
   return parts.length > most ? `${text}, …` : text;
 }
 

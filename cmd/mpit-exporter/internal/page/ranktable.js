@@ -11,18 +11,44 @@ import { Rows } from "./rows.js";
 const few = 8;
 
 const share = (x) => (Number.isNaN(x) ? "–" : percent(x));
-const parts = (r) => (Number.isNaN(useful(r)) ? null : ["useful", ...kinds].map((name) => ({ name, share: name === "useful" ? useful(r) : kind(r, name) })));
+const parts = (r) =>
+  Number.isNaN(useful(r))
+    ? null
+    : ["useful", ...kinds].map((name) => ({ name, share: name === "useful" ? useful(r) : kind(r, name) }));
 
 export class RankTable {
   constructor() {
-    this.rows = new Rows(byId("rank-table"), [
-      { name: "rank", title: "Rank", class: "ranks", make: () => element("span", {}, element("a"), element("div", { class: "faint" })), fill: (made, g) => fillRank(made, g, this.job) },
-      { name: "useful", title: "Useful", number: true, class: "measured", text: ([r]) => share(useful(r)) },
-      { name: "bar", title: "As a bar", unseen: true, class: "bars measured", make: makeBar, fill: (bar, [r]) => fillBar(bar, parts(r)) },
-      ...kinds.map((name) => ({ name, title: name[0].toUpperCase() + name.slice(1), number: true, class: `detail measured swatched ${name}`, text: ([r]) => share(kind(r, name)) })),
-      { name: "state", title: "State", class: "detail", text: ([r]) => stateOf(r) },
-      { name: "node", title: "Node", class: "detail node", text: ([r]) => r.node },
-    ], { most: 12 });
+    this.rows = new Rows(
+      byId("rank-table"),
+      [
+        {
+          name: "rank",
+          title: "Rank",
+          class: "ranks",
+          make: () => element("span", {}, element("a"), element("div", { class: "faint" })),
+          fill: (made, g) => fillRank(made, g, this.job),
+        },
+        { name: "useful", title: "Useful", number: true, class: "measured", text: ([r]) => share(useful(r)) },
+        {
+          name: "bar",
+          title: "As a bar",
+          unseen: true,
+          class: "bars measured",
+          make: makeBar,
+          fill: (bar, [r]) => fillBar(bar, parts(r)),
+        },
+        ...kinds.map((name) => ({
+          name,
+          title: name[0].toUpperCase() + name.slice(1),
+          number: true,
+          class: `detail measured swatched ${name}`,
+          text: ([r]) => share(kind(r, name)),
+        })),
+        { name: "state", title: "State", class: "detail", text: ([r]) => stateOf(r) },
+        { name: "node", title: "Node", class: "detail node", text: ([r]) => r.node },
+      ],
+      { most: 12 },
+    );
     byId("fold").addEventListener("change", () => this.show(this.report));
   }
 
@@ -30,7 +56,8 @@ export class RankTable {
     this.report = report;
     this.job = report.job;
     byId("fold").parentElement.hidden = report.ranks.length <= few;
-    const groups = report.ranks.length > few && byId("fold").checked ? alike(report.ranks) : report.ranks.map((r) => [r]);
+    const groups =
+      report.ranks.length > few && byId("fold").checked ? alike(report.ranks) : report.ranks.map((r) => [r]);
     byId("rank-table").classList.toggle("one-node", report.job.nodes === 1);
     byId("late").classList.toggle("unmeasured", !report.verdict.efficiency);
     this.rows.show(groups, ([r]) => `${r.rank}/${r.dup ?? 0}`);

@@ -2,9 +2,9 @@
 
 import { element, foreign, plain, say } from "./dom.js";
 
-// Rows shows things in a table. A column is {name, title, text(thing)}, or {make(thing), fill(made, thing)} for what is no text;
-// number says that it is one, unseen that its title is only read out; by(thing) is what the table may be sorted by, and sorted is told
-// when somebody has sorted it.
+// Rows shows things in a table. A column is {name, title, text(thing)}, or {make(thing), fill(made, thing)} for what is
+// no text; number says that it is one, unseen that its title is only read out; by(thing) is what the table may be
+// sorted by, and sorted is told when somebody has sorted it.
 export class Rows {
   constructor(table, columns, { most = 20, sort = "", sorted = () => {} } = {}) {
     Object.assign(this, { table, columns, most, sorted, rows: new Map(), order: "", things: [], key: null });
@@ -48,7 +48,9 @@ export class Rows {
   show(things, key) {
     Object.assign(this, { things, key });
     const column = this.columns.find((c) => c.by && c.name === this.by.replace("-", ""));
-    const shown = column ? things.toSorted((a, b) => compare(column.by(b), column.by(a)) * (this.by.startsWith("-") ? -1 : 1)) : [...things];
+    const shown = column
+      ? things.toSorted((a, b) => compare(column.by(b), column.by(a)) * (this.by.startsWith("-") ? -1 : 1))
+      : [...things];
     const cut = this.all ? 0 : Math.max(shown.length - this.most, 0);
     shown.length -= cut;
     say(this.more, cut > 0 ? `Show all ${things.length}` : `Show the first ${this.most}`);
@@ -68,7 +70,9 @@ export class Rows {
 
   make(thing) {
     const made = this.columns.map((c) => (c.make ? c.make(thing) : foreign("")));
-    const cells = made.map((m, i) => element(i === 0 ? "th" : "td", { class: classOf(this.columns[i]), ...(i === 0 ? { scope: "row" } : {}) }, m));
+    const cells = made.map((m, i) =>
+      element(i === 0 ? "th" : "td", { class: classOf(this.columns[i]), ...(i === 0 ? { scope: "row" } : {}) }, m),
+    );
     return { made, row: element("tr", {}, ...cells) };
   }
 }

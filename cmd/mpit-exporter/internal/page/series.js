@@ -25,7 +25,8 @@ export class History {
         const value = toNumber(s.count ?? s.value);
         const had = before.get(s.key) ?? { points: [], time: 0, value: NaN };
         if (!counts(g.kind)) had.points.push([time, value]);
-        else if (had.time > 0) had.points.push([time, value < had.value ? NaN : ((value - had.value) * 1000) / (time - had.time)]);
+        else if (had.time > 0)
+          had.points.push([time, value < had.value ? NaN : ((value - had.value) * 1000) / (time - had.time)]);
         if (had.points.length > pointsKept) had.points.shift();
         had.time = time;
         had.value = value;
@@ -62,11 +63,16 @@ export function groups(catalogue, values) {
       const about = described.get(keyOf(v)) ?? {};
       valued.add(keyOf(v));
       made.push(
-        group(v, about, together, v.series.map((s) => ({
-          ...s,
-          labels: Object.entries(s.labels ?? {}).sort((a, b) => sort(a[0], b[0])),
-          key: JSON.stringify([together, v.metric, v.name, v.class, s.labels ?? {}]),
-        }))),
+        group(
+          v,
+          about,
+          together,
+          v.series.map((s) => ({
+            ...s,
+            labels: Object.entries(s.labels ?? {}).sort((a, b) => sort(a[0], b[0])),
+            key: JSON.stringify([together, v.metric, v.name, v.class, s.labels ?? {}]),
+          })),
+        ),
       );
     }
   };
@@ -75,7 +81,9 @@ export function groups(catalogue, values) {
   for (const v of described.values()) {
     if (!valued.has(keyOf(v))) made.push(group(v, v, false, []));
   }
-  return made.sort((a, b) => sort(a.name, b.name) || sort(a.class, b.class) || sort(a.metric, b.metric) || a.together - b.together);
+  return made.sort(
+    (a, b) => sort(a.name, b.name) || sort(a.class, b.class) || sort(a.metric, b.metric) || a.together - b.together,
+  );
 }
 
 function group(v, about, together, series) {
@@ -94,12 +102,24 @@ function group(v, about, together, series) {
     series,
   };
   g.key = JSON.stringify([together, g.name, g.class, g.metric]);
-  g.words = [g.name, g.class, g.metric, g.unit, g.verbosity, g.description, ...g.categories, g.distribution ? "distribution" : "", together ? "all ranks" : ""].join("\n").toLowerCase();
+  g.words = [
+    g.name,
+    g.class,
+    g.metric,
+    g.unit,
+    g.verbosity,
+    g.description,
+    ...g.categories,
+    g.distribution ? "distribution" : "",
+    together ? "all ranks" : "",
+  ]
+    .join("\n")
+    .toLowerCase();
   return g;
 }
 
-// chosen leaves what a filter lets through: all words of text somewhere in a group, or there and in a series' labels; and, unless
-// names is null, variables with one of these names.
+// chosen leaves what a filter lets through: all words of text somewhere in a group, or there and in a series' labels;
+// and, unless names is null, variables with one of these names.
 export function chosen(all, text, names) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const left = [];
@@ -110,7 +130,9 @@ export function chosen(all, text, names) {
       left.push([g, g.series]);
       continue;
     }
-    const series = g.series.filter((s) => rest.every((w) => s.labels.some(([name, value]) => `${name}=${value}`.toLowerCase().includes(w))));
+    const series = g.series.filter((s) =>
+      rest.every((w) => s.labels.some(([name, value]) => `${name}=${value}`.toLowerCase().includes(w))),
+    );
     if (series.length > 0) left.push([g, series]);
   }
   return left;

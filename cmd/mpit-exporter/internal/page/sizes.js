@@ -19,7 +19,11 @@ function atMost(s, share) {
 export class Sizes {
   constructor(figure) {
     this.heat = new Heat(figure, {
-      title: "Sizes of calls", ramp: "useful", low: "0 %", high: "100 % of the function's calls", most: 20,
+      title: "Sizes of calls",
+      ramp: "useful",
+      low: "0 %",
+      high: "100 % of the function's calls",
+      most: 20,
       columns: [
         { name: "function", title: "Function", text: nameOf },
         { name: "calls", title: "Calls/s", number: true, text: (s) => often(s.calls / s.over) },
@@ -39,19 +43,33 @@ export class Sizes {
     for (let b = Math.min(...all.filter((x) => x < unbounded), most); b <= most; b *= 4) bounds.push(b);
     if (all.some((b) => b > unbounded)) bounds.push(Infinity);
     const column = (bytes) => (bytes > unbounded ? bounds.length - 1 : bounds.findIndex((b) => bytes <= b * 1.01));
-    this.heat.show({
-      rows: sizes.length, columns: bounds.length,
-      each: (put) => sizes.forEach((s, i) => {
-        bounds.forEach((b, k) => put(i, k, 0));
-        s.buckets.forEach((b) => put(i, column(b.bytes), b.calls / s.calls));
-      }),
-      rowName: (i) => nameOf(sizes[i]),
-      feet: [0, bounds.length - 1].map((k) => ({ column: k, text: bound(bounds[k]) })),
-      text: (i, k) => `${nameOf(sizes[i])}: ${percent(sizes[i].buckets.filter((b) => column(b.bytes) === k).reduce((n, b) => n + b.calls, 0) / sizes[i].calls)} of the calls up to ${bound(bounds[k])}`,
-    }, {
-      caption: `${nameOf(sizes[0])}: half of the calls are up to ${atMost(sizes[0], 0.5)}, all up to ${atMost(sizes[0], 1)}.`,
-      table: () => ({ things: (report.sizes ?? []).map((s) => ({ ...s, over: report.seconds })), key: (s) => JSON.stringify([s.function, s.kind, s.object]) }),
-    });
+    const shareOf = (s, k) => {
+      const those = s.buckets.filter((b) => column(b.bytes) === k);
+      return those.reduce((n, b) => n + b.calls, 0) / s.calls;
+    };
+    this.heat.show(
+      {
+        rows: sizes.length,
+        columns: bounds.length,
+        each: (put) =>
+          sizes.forEach((s, i) => {
+            bounds.forEach((b, k) => put(i, k, 0));
+            s.buckets.forEach((b) => put(i, column(b.bytes), b.calls / s.calls));
+          }),
+        rowName: (i) => nameOf(sizes[i]),
+        feet: [0, bounds.length - 1].map((k) => ({ column: k, text: bound(bounds[k]) })),
+        text: (i, k) => `${nameOf(sizes[i])}: ${percent(shareOf(sizes[i], k))} of the calls up to ${bound(bounds[k])}`,
+      },
+      {
+        caption:
+          `${nameOf(sizes[0])}: half of the calls are up to ${atMost(sizes[0], 0.5)}, ` +
+          `all up to ${atMost(sizes[0], 1)}.`,
+        table: () => ({
+          things: (report.sizes ?? []).map((s) => ({ ...s, over: report.seconds })),
+          key: (s) => JSON.stringify([s.function, s.kind, s.object]),
+        }),
+      },
+    );
     return true;
   }
 }

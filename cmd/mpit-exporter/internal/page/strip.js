@@ -1,15 +1,20 @@
-// A heat strip is a picture of many values at once, in rows and columns. It stands on a canvas, as there may be a hundred thousand of
-// them; what it says in words stands below it, and its figures in a table that can be opened. Pointer and arrow keys read out a cell.
+// A heat strip is a picture of many values at once, in rows and columns. It stands on a canvas, as there may be a
+// hundred thousand of them; what it says in words stands below it, and its figures in a table that can be opened.
+// Pointer and arrow keys read out a cell.
 
 import { say } from "./dom.js";
 
 const line = 13; // pixels from one label to the next
-const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, Infinity]; // between labels of rows that are too many
+// between labels of rows that are too many
+const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, Infinity];
 const foot = 16; // below the rows, for what stands under columns
 
 // colours reads a ramp from the style sheet: [red, green, blue] for each step from 0 to 1.
 function colours(style, name) {
-  return style.getPropertyValue(name).split(",").map((c) => [1, 3, 5].map((i) => parseInt(c.trim().slice(i, i + 2), 16)));
+  return style
+    .getPropertyValue(name)
+    .split(",")
+    .map((c) => [1, 3, 5].map((i) => parseInt(c.trim().slice(i, i + 2), 16)));
 }
 
 function mixed(ramp, share) {
@@ -30,8 +35,9 @@ export class Strip {
     canvas.addEventListener("keydown", (event) => this.pressed(event));
   }
 
-  // show draws what: so many rows and columns; each(put) puts values from 0 to 1, and above 1 for an alarm, into cells; of several
-  // values in one pixel that furthest from what is typical of the row is seen. rowName and columnName label them, marked rows always; text says a cell.
+  // show draws what: so many rows and columns; each(put) puts values from 0 to 1, and above 1 for an alarm, into cells;
+  // of several values in one pixel that furthest from what is typical of the row is seen. rowName and columnName label
+  // them, marked rows always; text says a cell.
   show(what) {
     this.what = what;
     this.draw();
@@ -55,7 +61,10 @@ export class Strip {
     pen.clearRect(0, 0, width, height + foot);
     const names = this.rowNames(each);
     pen.font = `bold 12px ${style.fontFamily}`;
-    const left = Math.min(Math.ceil(Math.max(...names.map((n) => pen.measureText(n.text).width), 8)) + 8, Math.round(width * 0.42));
+    const left = Math.min(
+      Math.ceil(Math.max(...names.map((n) => pen.measureText(n.text).width), 8)) + 8,
+      Math.round(width * 0.42),
+    );
     this.area = { left, width: width - left, height, each };
     this.fill(pen, style, dots);
     this.label(pen, style, names);
@@ -123,7 +132,11 @@ export class Strip {
     for (const { column, text } of what.feet) {
       const x = area.left + ((column + 0.5) * area.width) / what.columns;
       pen.textAlign = x > area.left + area.width * 0.9 ? "end" : x < area.left + area.width * 0.1 ? "start" : "center";
-      pen.fillText(text, pen.textAlign === "end" ? area.left + area.width : pen.textAlign === "start" ? area.left : x, area.height + foot / 2 + 1);
+      pen.fillText(
+        text,
+        pen.textAlign === "end" ? area.left + area.width : pen.textAlign === "start" ? area.left : x,
+        area.height + foot / 2 + 1,
+      );
     }
     if (!cell) return;
     const wide = area.width / what.columns;
@@ -151,13 +164,23 @@ export class Strip {
 
   pressed(event) {
     const { what, cell } = this;
-    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity] }[event.key];
+    const step = {
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      Home: [0, -Infinity],
+      End: [0, Infinity],
+    }[event.key];
     if (event.key === "Escape") this.point(null);
     if (!step || !what || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     const from = cell ?? { row: 0, column: what.columns };
     const within = (x, n) => Math.min(Math.max(x, 0), n - 1);
-    this.point({ row: within(from.row + (cell ? step[0] : 0), what.rows), column: within(from.column + step[1], what.columns) });
+    this.point({
+      row: within(from.row + (cell ? step[0] : 0), what.rows),
+      column: within(from.column + step[1], what.columns),
+    });
   }
 }
 

@@ -2,13 +2,13 @@
 
 import { element, foreign } from "./dom.js";
 
-// A category may stand in several others, even in a circle: branches end where they would go round, and there are neither too many
-// nor too deep ones.
+// A category may stand in several others, even in a circle: branches end where they would go round, and there are
+// neither too many nor too deep ones.
 const mostLooks = 5000;
 const mostLevels = 24;
 
-// branches makes a tree of a catalogue's categories, leaving out those without performance variables: [{name, variables, branches}],
-// where variables is a Set with those of the branches.
+// branches makes a tree of a catalogue's categories, leaving out those without performance variables: [{name,
+// variables, branches}], where variables is a Set with those of the branches.
 export function branches(categories) {
   const byName = new Map(categories.map((c) => [c.name, c]));
   let looks = 0;
@@ -29,8 +29,8 @@ export function branches(categories) {
   return (roots.length > 0 ? roots : categories.slice(0, 1)).map((c) => grow(c, new Set())).filter(Boolean);
 }
 
-// Tree shows them in a list with role=tree and calls choose with the branch that is selected, null for all. Items of all levels stand
-// in one list, each with its level: so an item's text is its name, and nothing else.
+// Tree shows them in a list with role=tree and calls choose with the branch that is selected, null for all. Items of
+// all levels stand in one list, each with its level: so an item's text is its name, and nothing else.
 export class Tree {
   constructor(list, choose) {
     this.list = list;
@@ -45,7 +45,12 @@ export class Tree {
     const add = (branch, level, above) => {
       const text = branch ? foreign(branch.name) : "All";
       const n = branch ? branch.variables.size : count;
-      const item = element("li", { role: "treeitem", "aria-level": level, "aria-selected": "false", tabindex: "-1" }, text, ` (${n})`);
+      const item = element(
+        "li",
+        { role: "treeitem", "aria-level": level, "aria-selected": "false", tabindex: "-1" },
+        text,
+        ` (${n})`,
+      );
       const entry = { item, branch, level, above };
       this.items.push(entry);
       if (!branch || branch.branches.length === 0) return;
@@ -61,7 +66,9 @@ export class Tree {
 
   // fold hides what stands in closed branches.
   fold() {
-    for (const e of this.items) e.item.hidden = e.above !== null && (e.above.item.hidden || e.above.item.getAttribute("aria-expanded") === "false");
+    for (const e of this.items)
+      e.item.hidden =
+        e.above !== null && (e.above.item.hidden || e.above.item.getAttribute("aria-expanded") === "false");
   }
 
   toggle(entry, open) {
@@ -95,7 +102,8 @@ export class Tree {
   clicked(event) {
     const entry = this.of(event);
     if (!entry) return;
-    if (entry.item.getAttribute("aria-selected") === "true") this.toggle(entry, entry.item.getAttribute("aria-expanded") !== "true");
+    if (entry.item.getAttribute("aria-selected") === "true")
+      this.toggle(entry, entry.item.getAttribute("aria-expanded") !== "true");
     this.select(entry);
     entry.item.focus();
   }

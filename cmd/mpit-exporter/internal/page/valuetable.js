@@ -1,4 +1,5 @@
-// The table of variables. From answer to answer only numbers and curves change; rows are made anew when there are others.
+// The table of variables. From answer to answer only numbers and curves change; rows are made anew when there are
+// others.
 
 import { draw, makeCurve } from "./curve.js";
 import { element, foreign, say } from "./dom.js";
@@ -24,7 +25,15 @@ export class ValueTable {
       cut += series.length - shown.length;
       if (room <= 0) continue;
       room -= Math.max(shown.length, 1);
-      const signature = JSON.stringify([group.verbosity, group.distribution, group.description, group.categories, group.why, group.unit, shown.map((s) => s.key)]);
+      const signature = JSON.stringify([
+        group.verbosity,
+        group.distribution,
+        group.description,
+        group.categories,
+        group.why,
+        group.unit,
+        shown.map((s) => s.key),
+      ]);
       let had = this.bodies.get(group.key);
       if (had?.signature !== signature) had = { signature, ...makeBody(group, shown) };
       bodies.set(group.key, had);
@@ -42,15 +51,38 @@ let bodies = 0;
 
 function makeBody(group, series) {
   const id = `variable-${++bodies}`;
-  const about = element("th", { scope: "rowgroup", colspan: "4", id }, foreign(group.name, { class: "name" }), " ", element("span", { class: "faint" }, element("span", { class: "class" }, group.class), ` ${group.verbosity}${group.distribution ? " distribution" : ""}`));
+  const about = element(
+    "th",
+    { scope: "rowgroup", colspan: "4", id },
+    foreign(group.name, { class: "name" }),
+    " ",
+    element(
+      "span",
+      { class: "faint" },
+      element("span", { class: "class" }, group.class),
+      ` ${group.verbosity}${group.distribution ? " distribution" : ""}`,
+    ),
+  );
   if (group.description) about.append(element("div", { class: "description" }, foreign(group.description)));
   const place = element("div", { class: "description" });
   if (group.metric) place.append(foreign(group.metric, { class: "metric" }), " ");
-  if (group.categories.length > 0) place.append("in ", ...group.categories.flatMap((name, i) => [i > 0 ? ", " : "", foreign(name)]));
+  if (group.categories.length > 0)
+    place.append("in ", ...group.categories.flatMap((name, i) => [i > 0 ? ", " : "", foreign(name)]));
   about.append(place);
   const rows = series.map((s) => makeRow(group, s, id));
-  const lines = rows.length > 0 ? rows.map((row) => row.cells) : [[element("td", { colspan: "4", class: "faint", headers: id }, foreign(group.why))]];
-  return { rows, body: element("tbody", {}, element("tr", { class: "variable" }, about), ...lines.map((cells) => element("tr", { class: "series" }, ...cells))) };
+  const lines =
+    rows.length > 0
+      ? rows.map((row) => row.cells)
+      : [[element("td", { colspan: "4", class: "faint", headers: id }, foreign(group.why))]];
+  return {
+    rows,
+    body: element(
+      "tbody",
+      {},
+      element("tr", { class: "variable" }, about),
+      ...lines.map((cells) => element("tr", { class: "series" }, ...cells)),
+    ),
+  };
 }
 
 // makeRow makes the cells of a series. Each names its headers: its column's, and that of its variable in a row above.
@@ -62,9 +94,20 @@ function makeRow(group, series, id) {
   const mean = sum && element("span");
   const cell = element("td", { class: "number", headers: `${id} values-value` }, value);
   const rate = element("td", { class: "number", headers: `${id} values-rate` });
-  if (sum) cell.append(element("div", { class: "description" }, "sum ", sum), element("div", { class: "description" }, "mean ", mean));
+  if (sum)
+    cell.append(
+      element("div", { class: "description" }, "sum ", sum),
+      element("div", { class: "description" }, "mean ", mean),
+    );
   const curve = makeCurve();
-  return { cells: [of, cell, rate, element("td", { class: "curve", headers: `${id} values-curve` }, curve)], value, sum, mean, rate, curve };
+  return {
+    cells: [of, cell, rate, element("td", { class: "curve", headers: `${id} values-curve` }, curve)],
+    value,
+    sum,
+    mean,
+    rate,
+    curve,
+  };
 }
 
 function fill(row, group, series, history) {

@@ -1,4 +1,5 @@
-// The variables of one rank: which rank, its table with the tree of categories, and when the exporter is asked for them.
+// The variables of one rank: which rank, its table with the tree of categories, and when the exporter is asked for
+// them.
 
 import { inAddress, note, of } from "./address.js";
 import { Refused, askCatalogue, askValues, sameRank } from "./api.js";
@@ -43,7 +44,15 @@ export class Variables {
   // look makes a rank the one that is looked at; null: none.
   look(rank) {
     if (rank && this.rank && sameRank(rank, this.rank)) return;
-    Object.assign(this, { rank, catalogue: null, catalogueAt: -Infinity, values: null, history: new History(), names: null, told: false });
+    Object.assign(this, {
+      rank,
+      catalogue: null,
+      catalogueAt: -Infinity,
+      values: null,
+      history: new History(),
+      names: null,
+      told: false,
+    });
     byId("categories").hidden = true;
     byId("variables").hidden = !rank;
     if (rank) this.show();
@@ -55,11 +64,20 @@ export class Variables {
     const sorted = ranks.toSorted((a, b) => a.rank - b.rank || (a.dup ?? 0) - (b.dup ?? 0));
     if (!sorted.some((r) => keyOf(r) === keyOf(this.rank))) sorted.push(this.rank);
     const signature = sorted.map(keyOf).join();
-    if (list.signature !== signature) { // else who has it open would lose it
+    if (list.signature !== signature) {
+      // else who has it open would lose it
       list.signature = signature;
       list.replaceChildren(...sorted.map((r) => element("option", { value: keyOf(r) })));
     }
-    sorted.forEach((r, i) => say(list.options[i], plain(`${r.rank}${r.dup ? ` (dup ${r.dup})` : ""}: ${r.state ? stateOf(r) : "gone"}${r.pid ? `, pid ${r.pid}` : ""}`)));
+    sorted.forEach((r, i) =>
+      say(
+        list.options[i],
+        plain(
+          `${r.rank}${r.dup ? ` (dup ${r.dup})` : ""}: ${r.state ? stateOf(r) : "gone"}` +
+            (r.pid ? `, pid ${r.pid}` : ""),
+        ),
+      ),
+    );
     list.value = keyOf(this.rank);
   }
 
@@ -108,7 +126,10 @@ export class Variables {
     const wanted = chosen(all, byId("filter").value, this.names);
     const cut = this.table.show(wanted, this.history) + (this.values?.cut ?? 0);
     const more = cut > 0 ? `; ${cut} more series are not shown, filter to see them` : "";
-    say(byId("count"), this.catalogue || this.values ? `${wanted.length} of ${all.length}${more}` : "asking the rank …");
+    say(
+      byId("count"),
+      this.catalogue || this.values ? `${wanted.length} of ${all.length}${more}` : "asking the rank …",
+    );
     if (this.told || !this.values) return;
     this.told = true;
     this.tell();
@@ -118,7 +139,11 @@ export class Variables {
   tell() {
     clearTimeout(this.telling);
     this.telling = setTimeout(() => {
-      if (this.rank) say(byId("said"), `Rank ${this.rank.rank} of job ${this.rank.jobid}: ${byId("count").textContent} variables shown.`);
+      if (this.rank)
+        say(
+          byId("said"),
+          `Rank ${this.rank.rank} of job ${this.rank.jobid}: ${byId("count").textContent} variables shown.`,
+        );
     }, 700);
   }
 }
@@ -126,12 +151,20 @@ export class Variables {
 // showAbout says what is known of the rank, besides what is said of its job.
 function showAbout(r) {
   const about = [
-    ["State", stateOf(r)], ["Host", r.host], ["Pid", r.pid], ["Program", r.executable], ["Threads", r.thread_level], ["Partition", r.partition],
-    ["Since", r.started ? new Date(r.started).toLocaleString() : ""], ["Job by the kernel's word", r.jobid_check === "unknown" ? "" : r.jobid_check],
+    ["State", stateOf(r)],
+    ["Host", r.host],
+    ["Pid", r.pid],
+    ["Program", r.executable],
+    ["Threads", r.thread_level],
+    ["Partition", r.partition],
+    ["Since", r.started ? new Date(r.started).toLocaleString() : ""],
+    ["Job by the kernel's word", r.jobid_check === "unknown" ? "" : r.jobid_check],
   ].filter(([, text]) => text !== undefined && text !== "");
   const list = byId("about");
   const signature = JSON.stringify(about);
   if (list.signature === signature) return;
   list.signature = signature;
-  list.replaceChildren(...about.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, foreign(text)))));
+  list.replaceChildren(
+    ...about.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", {}, foreign(text)))),
+  );
 }
