@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,9 +32,14 @@ type listCommand struct {
 	settings preload.Settings
 	program  []string
 
-	selection listing.Selection
-	output    string
+	selection       listing.Selection
+	output          string
+	saves, compares bool
+	save, compare   string // files
 }
+
+// programRemedy is what else may be done where no exporter answers.
+const programRemedy = "; or list the variables of a program: " + cli.ProgramName + " list -- ./program"
 
 func newListCommand(app *kingpin.Application) *listCommand {
 	c := &listCommand{name: "list"}
@@ -50,6 +56,11 @@ func newListCommand(app *kingpin.Application) *listCommand {
 	cmd.Flag("category", "Show only this category: its variables, its control variables and the categories below it.").
 		PlaceHolder("NAME").StringVar(&c.selection.Category)
 	cmd.Flag("output", "table or json.").Short('o').Default("table").EnumVar(&c.output, "table", "json")
+	cmd.Flag("save", "Write the variables and categories of one MPI_COMM_WORLD to a file, without values.").
+		PlaceHolder("FILE").IsSetByUser(&c.saves).StringVar(&c.save)
+	cmd.Flag("compare", "Show which variables and categories came, went or changed since --save wrote this file, such "+
+		"as in another build of the MPI library. The exit status is 4 if any did.").
+		PlaceHolder("FILE").IsSetByUser(&c.compares).StringVar(&c.compare)
 	cmd.Flag("monitoring", "Open the variables for which each message pays, as exec --monitoring does.").
 		BoolVar(&c.settings.Monitoring)
 	c.settings.AddCalls(cmd, "Run the program with the call profile, which brings variables for the MPI functions "+
@@ -62,33 +73,19 @@ func newListCommand(app *kingpin.Application) *listCommand {
 }
 
 func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
-	var list api.CatalogueList
-	if len(c.program) > 0 {
-		if c.exporter.ChoosesRanks() {
-			return cli.Usagef("list: --jobid, --world, --user and --rank choose among the ranks of an exporter; " +
-				"they can't be used with a program")
-		}
-		catalogue, err := probe.Run(ctx, c.settings, c.program, os.Environ(), std)
-		if err != nil {
-			return err
-		}
-		list.Catalogues = []api.Catalogue{catalogue}
-	} else {
-		if c.settings.CallsSaid || c.settings.Monitoring || len(c.settings.Deny) > 0 {
-			return cli.Usagef("list: --calls, --monitoring and --deny are about a program that list runs; name one: "+
-				"%s list [flags] -- program arguments", cli.ProgramName)
-		}
-		const remedy = "; or list the variables of a program: " + cli.ProgramName + " list -- ./program"
-		if c.selection.Short() && c.output == "table" {
-			return c.writeValues(ctx, remedy, std)
-		}
-		var err error
-		if list, err = c.exporter.Catalogues(ctx, c.name, remedy); err != nil {
-			return err
-		}
+	if err := c.check(); err != nil {
+		return err
 	}
-
-	list.Catalogues = c.oneOfEach(list.Catalogues)
+	if c.saves || c.compares {
+		return c.saveAndCompare(ctx, std)
+	}
+	if len(c.program) == 0 && c.selection.Short() && c.output == "table" {
+		return c.writeValues(ctx, std)
+	}
+	list, err := c.catalogues(ctx, std)
+	if err != nil {
+		return err
+	}
 	if c.selection.Short() && c.output == "json" {
 		c.selection.All = true // a program takes what it needs
 	}
@@ -112,7 +109,7 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 		std.Tell("%s", leftOut(units.Count(list.More, "MPI_COMM_WORLD"), list.LeftOut))
 	}
 	if len(list.Catalogues) == 0 {
-		return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
+		return c.noRank()
 	}
 	var text strings.Builder
 	for i := range list.Catalogues {
@@ -121,6 +118,80 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 		}
 	}
 	return c.show(text.String(), std)
+}
+
+// check finds flags that don't go together.
+func (c *listCommand) check() error {
+	switch {
+	case (c.saves || c.compares) && (c.selection != listing.Selection{} || c.output == "json"):
+		return cli.Usagef("list: --save and --compare are about all that there is, and have a form of their own; leave " +
+			"out --all, --cvars, --objects, --categories, --category and --output")
+	case len(c.program) > 0 && c.exporter.ChoosesRanks():
+		return cli.Usagef("list: --jobid, --world, --user and --rank choose among the ranks of an exporter; " +
+			"they can't be used with a program")
+	case len(c.program) == 0 && (c.settings.CallsSaid || c.settings.Monitoring || len(c.settings.Deny) > 0):
+		return cli.Usagef("list: --calls, --monitoring and --deny are about a program that list runs; name one: "+
+			"%s list [flags] -- program arguments", cli.ProgramName)
+	}
+	return nil
+}
+
+// catalogues are those of the program, or one of each MPI_COMM_WORLD of the exporter.
+func (c *listCommand) catalogues(ctx context.Context, std cli.Stdio) (list api.CatalogueList, err error) {
+	if len(c.program) > 0 {
+		catalogue, err := probe.Run(ctx, c.settings, c.program, os.Environ(), std)
+		return api.CatalogueList{Catalogues: []api.Catalogue{catalogue}}, err
+	}
+	list, err = c.exporter.Catalogues(ctx, c.name, programRemedy)
+	list.Catalogues = c.oneOfEach(list.Catalogues)
+	return list, err
+}
+
+func (c *listCommand) noRank() error {
+	return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
+}
+
+// saveAndCompare does either or both: the file that is compared may be the one that is written.
+func (c *listCommand) saveAndCompare(ctx context.Context, std cli.Stdio) error {
+	var before *listing.Saved
+	var err error
+	if c.compares { // a mistake is found before a program runs
+		if before, err = listing.Load(c.compare); err != nil {
+			return fmt.Errorf("list: --compare %s: %w", c.compare, err)
+		}
+	}
+	list, err := c.catalogues(ctx, std)
+	if err != nil {
+		return err
+	}
+	switch worlds := len(list.Catalogues) + list.More + len(list.Errors); {
+	case worlds == 0:
+		return c.noRank()
+	case worlds > 1:
+		return fmt.Errorf("list: --save and --compare are about one MPI_COMM_WORLD, and the exporter at %s has %d; "+
+			"choose with --jobid, --world or --user", c.exporter.URL, worlds)
+	case list.Catalogues[0].Rank.State == "ended": // only the performance variables are known
+		return errors.New("list: nothing is saved or compared, as the program ended too early")
+	}
+	now, err := listing.NewSaved(&list.Catalogues[0])
+	if err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	if c.saves {
+		if err := now.Save(c.save); err != nil {
+			return fmt.Errorf("list: --save %s: %w", c.save, err)
+		}
+	}
+	if !c.compares {
+		return nil
+	}
+	switch equal, err := listing.Compare(std.Out, c.compare, before, now); {
+	case err != nil:
+		return fmt.Errorf("list: writing: %w", err)
+	case !equal:
+		return cli.Errorf(cli.Differs, "")
+	}
+	return nil
 }
 
 // leftOut says what an answer had no room for, and whose it is.
@@ -137,7 +208,8 @@ func leftOut(what string, of []api.LeftOut) string {
 	return what + " left out; choose with --jobid or --user"
 }
 
-// oneOfEach leaves one catalogue of each MPI_COMM_WORLD: its ranks have the same library. With --rank it is that rank's.
+// oneOfEach leaves one catalogue of each MPI_COMM_WORLD: its ranks have the same library. With --rank it is that
+// rank's.
 func (c *listCommand) oneOfEach(all []api.Catalogue) []api.Catalogue {
 	type world struct {
 		jobKey
@@ -170,13 +242,13 @@ func (c *listCommand) show(text string, std cli.Stdio) error {
 }
 
 // writeValues shows the variables of an exporter's ranks, a line for each.
-func (c *listCommand) writeValues(ctx context.Context, remedy string, std cli.Stdio) error {
-	values, err := c.exporter.Values(ctx, c.name, remedy)
+func (c *listCommand) writeValues(ctx context.Context, std cli.Stdio) error {
+	values, err := c.exporter.Values(ctx, c.name, programRemedy)
 	if err != nil {
 		return err
 	}
 	if len(values.Ranks) == 0 {
-		return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
+		return c.noRank()
 	}
 	if values.More > 0 {
 		std.Tell("%s", leftOut(units.Count(values.More, "rank"), values.LeftOut))

@@ -30,7 +30,9 @@ const (
 	Usage   = 2
 	// Partial is, of cvar set, that a rank failed after it or others were changed, whether it was put back or not; of
 	// push, that not all was delivered.
-	Partial       = 3
+	Partial = 3
+	// Differs is, of list --compare, that what there is now is not what was saved.
+	Differs       = 4
 	ExecFailed    = 125 // exec itself failed: no agent library
 	NotExecutable = 126
 	NotFound      = 127
@@ -67,7 +69,7 @@ func (s Stdio) Tell(format string, args ...any) {
 }
 
 // Report writes one line about err, or its own lines where it has several, and returns the exit status that goes with
-// it.
+// it. An error without text has been shown already.
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
@@ -82,7 +84,9 @@ func Report(w io.Writer, err error) int {
 		}
 		return Failure
 	}
-	Stdio{Err: w}.Tell("%s", strings.Join(Lines(err), "; ")) // errors of libraries may span lines
+	if lines := Lines(err); len(lines) > 0 {
+		Stdio{Err: w}.Tell("%s", strings.Join(lines, "; ")) // errors of libraries may span lines
+	}
 	if exit := (*Error)(nil); errors.As(err, &exit) {
 		return exit.Status
 	}

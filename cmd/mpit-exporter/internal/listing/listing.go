@@ -1,7 +1,8 @@
 // Package listing shows what MPI_T offers in a rank, an api.Catalogue, as tables: variables, control variables,
 // categories as a tree, and objects.
 //
-// Where the catalogue comes from is the caller's. Begin with Write; Selection is what is left out.
+// Where the catalogue comes from is the caller's. Begin with Write; Selection is what is left out. Compare shows how a
+// catalogue differs from one that was saved.
 package listing
 
 import (
@@ -205,13 +206,13 @@ func enumCell(items []mpit.EnumItem) string {
 	return listCell(words)
 }
 
+func libraryTitle(name, version string) string {
+	return cmp.Or(strings.TrimSpace(name+" "+version), "unknown MPI library")
+}
+
 // title is of whom a list is; who says which ranks.
 func title(r *api.RankStatus, who string) string {
-	s := strings.TrimSpace(r.Library + " " + r.LibraryVersion)
-	if s == "" {
-		s = "unknown MPI library"
-	}
-	s += ", " + who
+	s := libraryTitle(r.Library, r.LibraryVersion) + ", " + who
 	if r.JobID != "" {
 		s += " of job " + r.JobID
 	}
