@@ -16,6 +16,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/wholefile"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // savedFormat is the version of a saved catalogue.
@@ -118,8 +119,8 @@ func Compare(w io.Writer, path string, before, now *Saved) (equal bool, err erro
 		table.Row(t, row...)
 	}
 	table.Line(t, fmt.Sprintf("%d came, %d went, %d changed, %d are equal: %s in %s, %s now", c.came, c.went, c.changed,
-		c.equal, table.Clean(libraryTitle(before.Library, before.LibraryVersion)), path,
-		table.Clean(libraryTitle(now.Library, now.LibraryVersion))))
+		c.equal, mapping.OneLine(libraryTitle(before.Library, before.LibraryVersion)), path,
+		mapping.OneLine(libraryTitle(now.Library, now.LibraryVersion))))
 	return len(c.rows) == 0, t.Flush()
 }
 
