@@ -39,13 +39,15 @@ const (
 
 // callProfile is the dashboard of what the call profile tells of one job beyond the dashboard of the job.
 func callProfile() grafana.Dashboard {
-	comms := anyOf(labels("comm", "Communicator", "By name. All takes in calls that have none: those on windows and files, and "+
+	comms := anyOf(labels("comm", "Communicator", "By name. All takes in calls that have none: those on windows and "+
+		"files, and "+
 		"those that complete requests", named(callTime+"(_count)?", ofOneJob+`, comm!=""`), "comm", grafana.SortNatural))
 	function := anyOf(labels("function", "Function", "MPI functions, for the row that has their names",
 		named(callTime+"(_count)?", ofOneJob), "function", grafana.SortAlphabetical))
 	return board{
 		uid: uidCalls, title: "MPI calls of a job", from: "now-1h",
-		description: "The call profile of one job (exec --calls) in detail: which functions on what, how long calls take, how " +
+		description: "The call profile of one job (exec --calls) in detail: which functions on what, how long calls " +
+			"take, how " +
 			"large messages are, who waits in which communicator, who sends to whom.",
 		variables: ofJob(rank(), comms, function),
 		rows: []row{
@@ -86,7 +88,9 @@ func waited(by string, inner, objects func(selector string) string) string {
 		return sumBy(process+", comm, function", inner(selector(callTime+"_sum",
 			matchers+", "+namedComms+`, comm=~"$comm", function=~"`+synchronising+`"`)))
 	}
-	return sumBy(by, of(ofRanks)+" - on (cluster, jobid, world, comm, function) group_left () "+minBy("cluster, jobid, world, comm, function", of(ofOneJob))) +
+	return sumBy(by,
+		of(ofRanks)+" - on (cluster, jobid, world, comm, function) group_left () "+minBy("cluster, jobid, world, comm, "+
+			"function", of(ofOneJob))) +
 		" and on (cluster, jobid, world, comm) " + whole(objects)
 }
 
@@ -99,10 +103,12 @@ func callTimes() []*panel {
 	return []*panel{
 		many("By function", "Share of the mean rank's time: the ten functions that take most.", "percentunit").stacked().
 			shares("function", ofComms, "{{function}}"),
-		many("By communicator, window and file", "Share of the mean rank's time: the ten that take most, by name. Calls that complete "+
+		many("By communicator, window and file", "Share of the mean rank's time: the ten that take most, by name. Calls "+
+			"that complete "+
 			"requests have none.", "percentunit").stacked().
 			shares("comm, win, file", ofComms+`, function!~"`+completions+`"`, "{{comm}}{{win}}{{file}}"),
-		table("Functions and communicators", "Since the job began, all ranks together: the hundred with most time. Bytes are those of "+
+		table("Functions and communicators", "Since the job began, all ranks together: the hundred with most time. "+
+			"Bytes are those of "+
 			"the send and the receive buffers; those of a non-blocking receive are the room for it.",
 			column{label: "function"}, column{label: "comm"}, column{label: "win"}, column{label: "file"},
 			column{rows: true, title: "Time", expr: "topk(100, " + sumBy(call, sums) + ")", unit: "s", gauge: true},
@@ -112,11 +118,13 @@ func callTimes() []*panel {
 			column{title: "Mean call", expr: sumBy(call, sums) + " / (" + sumBy(call, counts) + " > 0)", unit: "s"},
 			column{title: "Bytes", expr: sumBy(call, last(selector(callBytes, ofComms))), unit: "bytes"},
 		).sorted("Time", true).size(24, 10),
-		stat("Ranks measured", "How many ranks of the job have a call profile, of how many there are: all figures are of these.",
+		stat("Ranks measured", "How many ranks of the job have a call profile, of how many there are: all figures are "+
+			"of these.",
 			"short", neutral).named(withValue).size(12, 3).
 			instant(countBy("world_size", last(selector("mpit_process_info", ofRanks))+" and on ("+process+") "+
 				last(selector(observed, ofRanks))), "of {{world_size}}"),
-		stat("Not counted", "Calls for which the agent had no memory; what is shown lacks them.", "short", bad(1)).size(12, 3).
+		stat("Not counted", "Calls for which the agent had no memory; what is shown lacks them.", "short", bad(1)).size(12,
+			3).
 			instant("sum("+last(selector("mpit_call_uncounted_total", ofRanks))+")", "calls"),
 	}
 }
@@ -130,28 +138,34 @@ func callWaits() []*panel {
 		return sumBy(process, last(selector(callTime+"_sum", ofRanks+`, function=~"`+functions+`"`)))
 	}
 	return []*panel{
-		heatOfRanks("Waiting for late ranks, rank by rank", "Share of time: the light row among dark ones is the rank that the others "+
+		heatOfRanks("Waiting for late ranks, rank by rank", "Share of time: the light row among dark ones is the rank "+
+			"that the others "+
 			"wait for. "+waitedMeans, "percentunit", "Oranges", "bottomk", func(over string) string {
 			return sumBy("rank", waited(process+", comm", lately(over), here))
 		}).between(0, 1),
-		many("Waiting by communicator", "Share of the mean rank's time: the ten communicators in which ranks wait most for late "+
+		many("Waiting by communicator", "Share of the mean rank's time: the ten communicators in which ranks wait most "+
+			"for late "+
 			"ones. "+waitedMeans, "percentunit").stacked().thresholds(bad(muchWaited)).
 			query(top(10, "comm", func(over string) string {
 				return ofEachRank(sumBy("comm", waited(process+", comm", lately(over), here)), over)
 			}), "{{comm}}"),
-		table("Rank by rank", "Since the job began. The rank at the top waits least: where others wait long, they wait for it. "+
+		table("Rank by rank", "Since the job began. The rank at the top waits least: where others wait long, they wait "+
+			"for it. "+
 			"Completing requests is where ranks wait for late senders. "+waitedMeans,
 			column{label: "rank", link: link}, column{label: "host"},
-			column{rows: true, title: "Process", hidden: true, expr: countBy(process+", host", last(selector("mpit_process_info", ofRanks)))},
+			column{rows: true, title: "Process", hidden: true, expr: countBy(process+", host",
+				last(selector("mpit_process_info", ofRanks)))},
 			column{title: "Waited at least", expr: sumBy(process, waited(process+", comm", last, last)), unit: "s", gauge: true},
 			column{title: "In MPI", expr: sumBy(process, last(selector(callTime+"_sum", ofRanks))), unit: "s", gauge: true},
 			column{title: "In collectives", expr: in(collectiveCalls), unit: "s"},
 			column{title: "Completing requests", expr: in(completions), unit: "s"},
 			column{title: "Calls", expr: sumBy(process, last(selector(callTime+"_count", ofRanks))), unit: "short"},
-			column{title: "Bytes sent", expr: sumBy(process, last(selector(callBytes, ofRanks+`, direction="sent"`))), unit: "bytes"},
+			column{title: "Bytes sent", expr: sumBy(process, last(selector(callBytes, ofRanks+`, direction="sent"`))),
+				unit: "bytes"},
 			column{label: "world"},
 		).without("cluster", "jobid", "user", "instance", "dup").sorted("Waited at least", false).size(24, 9),
-		table("Who is late, by communicator", "Collectives that no rank leaves before all have come, since the job began. rank is the "+
+		table("Who is late, by communicator", "Collectives that no rank leaves before all have come, since the job "+
+			"began. rank is the "+
 			"one that has spent least time in them: the late one, if others have spent much more. Parts of a split that "+
 			"have one name are told apart nowhere: ranks of one part may stand for another there.",
 			column{label: "comm"}, column{label: "function"}, column{label: "rank", link: link},
@@ -194,7 +208,8 @@ func callDurations() []*panel {
 			logarithmic().longest(call, callName, quantile(0.5)),
 		many("99th percentile", "What 99 of 100 calls stay below: the ten longest. "+coarse, "s").logarithmic().
 			longest(call, callName, quantile(0.99)),
-		many("Mean, in the rank where it is shortest", "Of a collective, that of the rank that comes last: how long the operation "+
+		many("Mean, in the rank where it is shortest", "Of a collective, that of the rank that comes last: how long the "+
+			"operation "+
 			"itself takes, without waiting. The ten longest.", "s").logarithmic().longest(call, callName, mean),
 		heatOfBuckets("Durations", "Calls of each duration, of all ranks and chosen functions and communicators.", "s",
 			selector(callTime+"_bucket", chosen)),
@@ -205,13 +220,15 @@ func callMessages() []*panel {
 	const on = "comm, win"
 	sends := ofFunctions(sendingCalls)
 	return []*panel{
-		many("Bytes of a message", "Of point-to-point sends and puts: the mean of all of them, on each communicator and window. "+
+		many("Bytes of a message", "Of point-to-point sends and puts: the mean of all of them, on each communicator and "+
+			"window. "+
 			"Below 64 bytes a message is mostly its envelope.", "bytes").logarithmic().
 			longest(on, "{{comm}}{{win}}", func(over string) string {
 				return sumBy(on, rateOf(selector(callBytes, sends+`, direction="sent"`), over)) + " / (" +
 					sumBy(on, rateOf(selector(callTime+"_count", sends), over)) + " > 0)"
 			}),
-		heatOfBuckets("Sizes of messages", "Point-to-point sends and puts of each size, of all ranks and chosen communicators. "+
+		heatOfBuckets("Sizes of messages", "Point-to-point sends and puts of each size, of all ranks and chosen "+
+			"communicators. "+
 			measureSizes, "bytes", selector(callSizes+"_bucket", sends)),
 		many("Bytes sent", "Of all ranks: the ten communicators, windows and files with most.", "binBps").
 			longest("comm, win, file", "{{comm}}{{win}}{{file}}", func(over string) string {
@@ -221,7 +238,8 @@ func callMessages() []*panel {
 			longest("function", "{{function}}", func(over string) string {
 				return sumBy("function", rateOf(selector(callTime+"_count", ofComms), over))
 			}),
-		table("Sizes of calls", "What 90 of 100 calls are no larger than, over the time range, by function and what they work on. "+coarse+" "+measureSizes,
+		table("Sizes of calls", "What 90 of 100 calls are no larger than, over the time range, by function and what "+
+			"they work on. "+coarse+" "+measureSizes,
 			column{label: "function"}, column{label: "comm"}, column{label: "win"}, column{label: "file"},
 			column{title: "90 of 100 calls", unit: "bytes", gauge: true,
 				expr: "topk(50, " + quantileOf(0.9, call, selector(callSizes+"_bucket", ofComms), inRange) + ")"},

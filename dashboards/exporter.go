@@ -67,13 +67,15 @@ func exporterNow() []*panel {
 func exporterRounds() []*panel {
 	rounds := own("round_duration_seconds_bucket")
 	return []*panel{
-		graph("Duration of rounds", "From asking the first rank to having all answers that came in time: half of the rounds, and 99 in "+
+		graph("Duration of rounds", "From asking the first rank to having all answers that came in time: half of the "+
+			"rounds, and 99 in "+
 			"100, of all exporters; and how long the slowest scrape takes for Prometheus.", "s").
 			query(quantileOf(0.5, "", rounds, atOnePoint), "median").
 			query(quantileOf(0.99, "", rounds, atOnePoint), "99th percentile").
 			query("max("+selector("scrape_duration_seconds", ofNodes)+")", "slowest scrape"),
 		heatOfBuckets("Duration of rounds, all exporters", "Rounds of each duration.", "s", rounds).size(12, 8),
-		graph("Scrapes", "HTTP requests for metrics, by result: refused are too many at once, aborted went away.", "reqps").stacked().
+		graph("Scrapes", "HTTP requests for metrics, by result: refused are too many at once, aborted went away.",
+			"reqps").stacked().
 			query(sumBy("result", rateAt(own("scrapes_total"))), "{{result}}"),
 		graph("Ranks by state", "What became of them in the last round. busy was making or freeing objects, passive "+
 			"forbids to be asked by its thread level, paused called MPI_Pcontrol(0), late missed the deadline, "+
@@ -82,9 +84,11 @@ func exporterRounds() []*panel {
 			colored("", series{"up": "green", "busy": "yellow", "passive": "semi-dark-blue", "paused": "light-blue",
 				"new": "purple", "late": "red", "ended": "gray"}),
 		many("Connections", "Open connections of ranks: the ten users with most.", "short").stacked().
-			query(sumBy("user", own("connections"))+"\nand on (user) topk(10, "+sumBy("user", "max_over_time("+own("connections")+atTheEnd+")")+")",
+			query(sumBy("user", own("connections"))+"\nand on (user) topk(10, "+sumBy("user",
+				"max_over_time("+own("connections")+atTheEnd+")")+")",
 				"{{user}}").size(12, 8),
-		graph("What should not happen", "Between two points: connections refused or broken, HTTP requests refused, two ranks with the "+
+		graph("What should not happen", "Between two points: connections refused or broken, HTTP requests refused, two "+
+			"ranks with the "+
 			"same labels, a job's id that the kernel denies, ended ranks given up before they were scraped, lines of the log "+
 			"that nobody read, bugs.", "short").
 			query("sum("+grow(own("connections_refused_total"))+")", "connections refused").
@@ -100,19 +104,23 @@ func exporterRounds() []*panel {
 
 func exporterCosts() []*panel {
 	highest := func(title, description, unit, family string) *panel {
-		return many(title, description+" The ten exporters with most.", unit).query(most(10, "instance", family), "{{instance}}")
+		return many(title, description+" The ten exporters with most.", unit).query(most(10, "instance", family),
+			"{{instance}}")
 	}
 	process := func(family string) string { return selector(family, ofNodes) }
 	return []*panel{
 		highest("Series on the page", "Series of ranks on the last page; a histogram is one.", "short", own("series")),
 		graph("Series against limits", "Used share of each limit: of all ranks of a node, and of the job, the user, "+
 			"the rank and the variable that has most; the fullest exporter.", "percentunit").
-			query(maxBy("scope", own("series_used")+" / "+own("series_limit")), "{{scope}}").thresholds(bad(nearLimit)).size(12, 9),
-		many("Left out", "What did not come onto the page, between two points: variables, values or whole series, for the ten most frequent reasons. "+
+			query(maxBy("scope", own("series_used")+" / "+own("series_limit")),
+				"{{scope}}").thresholds(bad(nearLimit)).size(12, 9),
+		many("Left out", "What did not come onto the page, between two points: variables, values or whole series, for "+
+			"the ten most frequent reasons. "+
 			"docs/mapping.md has the reasons.", "short").stacked().axis(0, 1).
 			query(sumBy("reason", grow(own("series_dropped_total")))+"\nand on (reason) topk(10, "+
 				sumBy("reason", "increase("+own("series_dropped_total")+atTheEnd+")")+")", "{{reason}}"),
-		graph("Variables of live ranks", "By whether their agents could open them; denied ones are not safe to read.", "short").stacked().
+		graph("Variables of live ranks", "By whether their agents could open them; denied ones are not safe to read.",
+			"short").stacked().
 			query(sumBy("state", own("variables"))+" > 0", "{{state}}").size(12, 9).
 			colored("", series{"open": "green", "denied": "gray"}),
 		highest("Memory", "Resident memory.", "bytes", process("process_resident_memory_bytes")),
@@ -121,7 +129,8 @@ func exporterCosts() []*panel {
 				return maxBy("instance", rateOf(process("process_cpu_seconds_total"), over))
 			}),
 		graph("File descriptors", "Open ones as a share of what the process may have: the fullest exporter.", "percentunit").
-			query("max("+process("process_open_fds")+" / "+process("process_max_fds")+")", "open").upTo(1).thresholds(bad(nearLimit)),
+			query("max("+process("process_open_fds")+" / "+process("process_max_fds")+")",
+				"open").upTo(1).thresholds(bad(nearLimit)),
 		graph("Reading rules anew, writing control variables", "Attempts between two points, by result.", "short").
 			query(sumBy("result", grow(own("config_reloads_total"))), "rules: {{result}}").
 			query(sumBy("result", grow(own("cvar_writes_total"))), "cvar set: {{result}}").axis(0, 1),
@@ -141,9 +150,11 @@ func exporterOTLP() []*panel {
 			"pushes, and 99 in 100, of all exporters."+only, "s").
 			query(quantileOf(0.5, "", pushes, atOnePoint), "median").
 			query(quantileOf(0.99, "", pushes, atOnePoint), "99th percentile"),
-		table("Since the last accepted push", "At the end of the time range; an exporter that never had one is left out."+only,
+		table("Since the last accepted push",
+			"At the end of the time range; an exporter that never had one is left out."+only,
 			column{label: "instance"},
-			column{title: "Since", expr: "topk(20, " + maxBy("instance", "time() - ("+own("otlp_last_success_timestamp_seconds")+" > 0)") + ")",
+			column{title: "Since", expr: "topk(20, " + maxBy("instance",
+				"time() - ("+own("otlp_last_success_timestamp_seconds")+" > 0)") + ")",
 				unit: "dtdurations"},
 			column{title: "Series with deltas", expr: maxBy("instance", own("otlp_delta_series"))},
 		).sorted("Since", true).size(12, 8),

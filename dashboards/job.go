@@ -23,7 +23,8 @@ var soFar = last
 // useful is each rank's share of time outside MPI, of the thread that initialised MPI. Both counters are read at one
 // instant, and a call that has not returned counts.
 func useful(by string, count func(selector string) string) string {
-	return "1 - " + sumBy(by, count(selector(inside, ofOneJob))) + " / (" + sumBy(by, count(selector(observed, ofOneJob))) + " > 0)"
+	return "1 - " + sumBy(by, count(selector(inside, ofOneJob))) + " / (" + sumBy(by, count(selector(observed,
+		ofOneJob))) + " > 0)"
 }
 
 // waiting is each rank's share of time in calls that wait for others.
@@ -36,7 +37,8 @@ func waiting(by string, count func(selector string) string) string {
 func oneJob() grafana.Dashboard {
 	return board{
 		uid: uidJob, title: "One MPI job", from: "now-1h",
-		description: "One job: does it hang, how efficient is it, who is late, how did it end; then where its time goes, which " +
+		description: "One job: does it hang, how efficient is it, who is late, how did it end; then where its time " +
+			"goes, which " +
 			"ranks, and why. Most of it needs the call profile (exec --calls) and the recording rules of alerts/.",
 		variables: ofJob(),
 		rows: []row{
@@ -65,8 +67,10 @@ func jobVerdict() []*panel {
 		stat("Time lost to the late rank", "Since the job began: how much less than the mean rank the one that "+
 			"waits least waits, as a share of time. Where that isn't a tenth, nobody is late. It computes more than the "+
 			"others, or is late inside MPI, in its sends or files.", "percentunit", waitedSteps).named(withValue).size(6, 5).
-			instant("0 * "+rankOf(useful)+" + on () group_left () ("+computes+" > "+fmt.Sprint(muchWaited)+")", "rank {{rank}} on {{instance}}").
-			instant("0 * "+rankOf(busy)+" + on () group_left () ("+waits+" > 0.1 unless "+computes+" > "+fmt.Sprint(muchWaited)+")",
+			instant("0 * "+rankOf(useful)+" + on () group_left () ("+computes+" > "+fmt.Sprint(muchWaited)+")",
+				"rank {{rank}} on {{instance}}").
+			instant("0 * "+rankOf(busy)+" + on () group_left () ("+waits+" > 0.1 unless "+computes+" > "+
+				fmt.Sprint(muchWaited)+")",
 				"rank {{rank}} on {{instance}}").
 			instant(waits+" <= 0.1 unless "+computes+" > "+fmt.Sprint(muchWaited), "nobody is late"),
 		stat("Ranks that answer", "At the end of the time range, and how many there are in the world.", "short", neutral).
@@ -81,12 +85,14 @@ func jobVerdict() []*panel {
 }
 
 func jobWhere() []*panel {
-	kinds := graph("How the ranks' time goes", "Of all ranks whose calls are measured. Useful is outside MPI; wait is for messages, "+
+	kinds := graph("How the ranks' time goes", "Of all ranks whose calls are measured. Useful is outside MPI; wait "+
+		"is for messages, "+
 		"requests and windows; collective returns when all ranks of a communicator have taken part.", "percentunit").
 		stacked().axis(0, 1).size(12, 9).
 		colored("", series{"useful": "green", "send": "blue", "wait": "orange", "collective": "red", "file": "purple"}).
 		query(useful("", rateAt), "useful").
-		query(sumBy("kind", rateAt(selector(ofKinds, ofOneJob)))+" / on () group_left () (sum("+rateAt(selector(observed, ofOneJob))+") > 0)",
+		query(sumBy("kind", rateAt(selector(ofKinds, ofOneJob)))+" / on () group_left () (sum("+rateAt(selector(observed,
+			ofOneJob))+") > 0)",
 			"{{kind}}")
 	p := kinds.graphField()
 	p.FillOpacity, p.LineWidth = 60, 0
@@ -96,14 +102,17 @@ func jobWhere() []*panel {
 	inCall := running + " * on (" + process + ") group_right () max by (" + process + ", function, comm, win, file) (" +
 		selector("mpit_call_running_info", ofOneJob) + ")"
 	none := `label_replace(` + selector("mpit_rank_up", ofOneJob) + " unless on (" + process + ") " +
-		selector("mpit_call_running_info", ofOneJob) + " unless on (" + process + ") " + selector("mpit_rank_end_info", ofOneJob) +
-		` and on (` + process + `) ` + selector("mpit_call_running_seconds", ofOneJob) + `, "function", "(in no long call)", "", "")`
+		selector("mpit_call_running_info", ofOneJob) + " unless on (" + process + ") " + selector("mpit_rank_end_info",
+		ofOneJob) +
+		` and on (` + process + `) ` + selector("mpit_call_running_seconds", ofOneJob) +
+		`, "function", "(in no long call)", "", "")`
 	all := "(" + inCall + " or " + none + ")"
 	sums, counts := last(selector(callTime+"_sum", ofOneJob)), last(selector(callTime+"_count", ofOneJob))
 	inMPI := "sum(" + last(selector(observed, ofOneJob)) + ")"
 	return []*panel{
 		kinds,
-		table("Where are the ranks now?", "Calls that have taken longer than a second at the end of the time range. Ranks that are "+
+		table("Where are the ranks now?", "Calls that have taken longer than a second at the end of the time range. "+
+			"Ranks that are "+
 			"elsewhere than the others are whom they wait for: in no long call they compute, are stuck in I/O, or are stopped.",
 			column{rows: true, title: "Ranks", expr: countBy(call, all)},
 			column{label: "function"}, column{label: "comm"}, column{label: "win"}, column{label: "file"},
@@ -111,10 +120,12 @@ func jobWhere() []*panel {
 			column{label: "rank", title: "one of them"},
 			column{title: "One", expr: "bottomk by (" + call + ") (1, " + maxBy(call+", rank", all) + ")", hidden: true},
 		).sorted("Ranks", true).size(12, 9),
-		table("Functions and communicators", "Since the job began, all ranks together: the thirty with most time. A call that has "+
+		table("Functions and communicators", "Since the job began, all ranks together: the thirty with most time. A "+
+			"call that has "+
 			"not returned doesn't count yet. Bytes are those of the send and the receive buffers.",
 			column{label: "function"}, column{label: "comm"}, column{label: "win"}, column{label: "file"},
-			column{rows: true, title: "Share of time", expr: "topk(30, " + sumBy(call, sums) + " / on () group_left () " + inMPI + ")",
+			column{rows: true, title: "Share of time", expr: "topk(30, " + sumBy(call, sums) + " / on () group_left () " +
+				inMPI + ")",
 				unit: "percentunit", gauge: true},
 			column{title: "Calls", expr: sumBy(call, counts), unit: "short"},
 			column{title: "Mean call", expr: sumBy(call, sums) + " / (" + sumBy(call, counts) + " > 0)", unit: "s"},
@@ -139,17 +150,20 @@ func jobWho() []*panel {
 	info := last(selector("mpit_process_info", ofOneJob))
 	long := bad(unexpectedMany)
 	return []*panel{
-		heatOfRanks("Useful time, rank by rank", "Dark is useful time, light is time in MPI. Even columns are an even job; a dark row "+
+		heatOfRanks("Useful time, rank by rank", "Dark is useful time, light is time in MPI. Even columns are an even "+
+			"job; a dark row "+
 			"among light ones is a rank that the others wait for.", "percentunit", "Greens", "topk",
 			func(over string) string { return maxBy("rank", useful(process, lately(over))) }).between(0, 1).size(12, 12),
-		table("Ranks, from late to early", "Since the job began. The rank at the top waits least for others: where others wait long, "+
+		table("Ranks, from late to early", "Since the job began. The rank at the top waits least for others: where "+
+			"others wait long, "+
 			"they wait for it. A click at a rank leads to its calls.",
 			column{label: "rank", link: link},
 			column{title: "State", words: answers, expr: "4 + 0 * " + ended("lost|abort") + "\nor 3 + 0 * " + ended("exit") +
 				"\nor 2 + 0 * " + ended("finalize") + "\nor " + sumBy(process, up) + "\nor 0 * " + sumBy(process, last(up))},
 			column{title: "Waiting", expr: waiting(process, soFar), unit: "percentunit", gauge: true},
 			column{title: "Useful", expr: useful(process, soFar), unit: "percentunit", gauge: true},
-			column{title: "Longest queue", expr: maxBy(process, "max_over_time("+selector("mpit_rank:unexpected_messages:max", ofOneJob)+inRange+")"),
+			column{title: "Longest queue", expr: maxBy(process, "max_over_time("+selector("mpit_rank:unexpected_messages:max",
+				ofOneJob)+inRange+")"),
 				unit: "short", steps: &long},
 			column{rows: true, title: "Process", expr: countBy(process, info), hidden: true},
 			column{label: "instance", title: "node"}, column{label: "world"}, column{label: "dup"},
@@ -162,26 +176,31 @@ func jobWhy() []*panel {
 	// Where nobody does anything useful, nothing is to be said of its balance.
 	node, best := "(max(avg by (instance) ("+outside+")) > 0.01)", "(max("+outside+") > 0.01)"
 	return []*panel{
-		graph("Efficiencies", "Parallel efficiency is the mean rank's useful time, and the product of communication efficiency (the "+
+		graph("Efficiencies", "Parallel efficiency is the mean rank's useful time, and the product of communication "+
+			"efficiency (the "+
 			"rank's that has most) and load balance, which is the product of that between nodes and that within nodes.",
 			"percentunit").axis(0, 1).
 			query("avg("+outside+")", "parallel efficiency").query("max("+outside+")", "communication efficiency").
 			query("avg("+outside+") / "+node, "load balance between nodes").
 			query(node+" / "+best, "load balance within nodes"),
-		graph("Ranks by state", "Running ranks answer; silent ones don't, and have not ended; ended ones are shown as long as they "+
+		graph("Ranks by state", "Running ranks answer; silent ones don't, and have not ended; ended ones are shown as "+
+			"long as they "+
 			"are on their exporter's page.", "short").stacked().
-			query(orZero("count("+selector("mpit_rank_up", ofOneJob)+" == 0 unless on ("+process+") "+selector("mpit_rank_end_info", ofOneJob)+")"), "silent").
+			query(orZero("count("+selector("mpit_rank_up",
+				ofOneJob)+" == 0 unless on ("+process+") "+selector("mpit_rank_end_info", ofOneJob)+")"), "silent").
 			query("sum("+selector("mpit_rank_up", ofOneJob)+")", "running").
 			query(countBy("reason", selector("mpit_rank_end_info", ofOneJob)), "ended: {{reason}}").
 			colored("", series{"running": "green", "silent": "orange"}).
 			colored("ended: ", series{"finalize": "blue", "exit": "purple", "lost": "red", "abort": "dark-red"}),
-		graph("Messages sent by a rank", "Point-to-point sends and puts, by what the job's library counts: "+who(messagesSent), "mps").
+		graph("Messages sent by a rank",
+			"Point-to-point sends and puts, by what the job's library counts: "+who(messagesSent), "mps").
 			spread(firstOf(messagesSent, process, ofOneJob, rateAt)),
 		graph("Bytes sent by a rank", "By what the job's library counts: "+who(bytesSent), "binBps").
 			spread(firstOf(bytesSent, process, ofOneJob, rateAt)),
 		heatOfBuckets("Sizes of messages", "Point-to-point sends and puts of each size, of all ranks. "+measureSizes, "bytes",
 			selector(callSizes+"_bucket", ofOneJob+`, function=~"`+sendingCalls+`"`)),
-		many("Unexpected messages", "Messages that have come and nobody has received yet, of the ten ranks with the longest queues: "+
+		many("Unexpected messages", "Messages that have come and nobody has received yet, of the ten ranks with the "+
+			"longest queues: "+
 			"they receive too late. "+withQueues, "short").
 			query(most(10, "world, rank", selector("mpit_rank:unexpected_messages:max", ofOneJob)), "rank {{rank}}").axis(0, 10).
 			thresholds(bad(unexpectedMany)),
@@ -190,15 +209,18 @@ func jobWhy() []*panel {
 
 func jobItself() []*panel {
 	programs := last(selector("mpit_process_info", ofOneJob))
-	const is = "world, user, jobname, partition, executable, library, library_version, world_size, thread_level, jobid_source, jobid_check"
+	const is = "world, user, jobname, partition, executable, library, library_version, world_size, thread_level, " +
+		"jobid_source, jobid_check"
 	return []*panel{
-		table("Programs", "A row for each program of each MPI_COMM_WORLD. jobid_check says whether the kernel's control group bears "+
+		table("Programs", "A row for each program of each MPI_COMM_WORLD. jobid_check says whether the kernel's control "+
+			"group bears "+
 			"the job's id out.",
 			column{label: "executable"}, column{label: "jobname"}, column{label: "partition"},
 			column{rows: true, title: "Ranks", expr: countBy(is, programs)}, column{label: "world_size"},
 			column{title: "Nodes", expr: countBy("world, user", countBy("world, user, instance", programs))},
 			column{label: "library"}, column{label: "library_version"}, column{label: "thread_level"},
-			column{title: "Started", expr: minBy("world, user", last(selector("mpit_rank_start_time_seconds", ofOneJob))) + " * 1000",
+			column{title: "Started", expr: minBy("world, user", last(selector("mpit_rank_start_time_seconds", ofOneJob))) +
+				" * 1000",
 				unit: "dateTimeAsIso"},
 			column{title: "Ran for", expr: ranTime("world, user", ofOneJob), unit: "dtdurations"},
 			column{label: "world"}, column{label: "jobid_source"}, column{label: "jobid_check"},

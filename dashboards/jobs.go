@@ -69,9 +69,11 @@ const statesMean = "hung: every rank has been in one MPI call for 5 minutes; wai
 // that with most useful time, or, if it isn't that, the one that is late inside MPI.
 func lateRank(matchers string) string {
 	of := func(rule string) string { return last(selector(rule, matchers)) }
-	return "max by (" + job + ", rank) (\n  topk by (" + job + ") (1, " + of("mpit_rank:useful:ratio5m") + ")\n  and on (" + job + ") (" +
+	return "max by (" + job + ", rank) (\n  topk by (" + job + ") (1, " + of("mpit_rank:useful:ratio5m") +
+		")\n  and on (" + job + ") (" +
 		of("mpit_job:communication_efficiency:ratio5m") + " - " + of("mpit_job:parallel_efficiency:ratio5m") +
-		" > " + fmt.Sprint(muchWaited) + ")\n  or on (" + job + ") topk by (" + job + ") (1, " + of("mpit_rank:busy:ratio5m") + ")\n) and on (" + job + ") " +
+		" > " + fmt.Sprint(muchWaited) + ")\n  or on (" + job + ") topk by (" + job + ") (1, " +
+		of("mpit_rank:busy:ratio5m") + ")\n) and on (" + job + ") " +
 		of("mpit_job:late_rank:ratio5m") + " > 0.1"
 }
 
@@ -158,7 +160,8 @@ func jobs() grafana.Dashboard {
 						"jobs"),
 				stat("Jobs with alerts", "Jobs of which an alert is firing.", "short", bad(1)).
 					instant(orZero("count("+countBy(job, selector("ALERTS", ofJobs+`, jobid!="", alertstate="firing"`))+")"), "jobs"),
-				stat("Useful time", "Of all ranks whose calls are measured, the share of time outside MPI.", "percentunit", usefulSteps).
+				stat("Useful time", "Of all ranks whose calls are measured, the share of time outside MPI.", "percentunit",
+					usefulSteps).
 					instant("sum("+selector("mpit_job:parallel_efficiency:ratio5m", ofJobs)+" * "+
 						selector("mpit_job:ranks:profiled", ofJobs)+") / sum("+selector("mpit_job:ranks:profiled", ofJobs)+")", "useful"),
 			}},
@@ -168,13 +171,17 @@ func jobs() grafana.Dashboard {
 					query(sumBy(job, up)+"\nand on ("+job+") topk(10, "+sumBy(job, "max_over_time("+up+atTheEnd+")")+")", name)),
 				link(many("Ranks' worth of time in MPI", "The share of time inside MPI times the number of ranks: as if so many "+
 					"ranks did nothing else. The ten jobs with most.", "short").stacked().
-					query("(1 - "+selector("mpit_job:parallel_efficiency:ratio5m", ofJobs)+") * "+selector("mpit_job:ranks:profiled", ofJobs)+
-						"\nand on ("+job+") topk(10, (1 - avg_over_time("+selector("mpit_job:parallel_efficiency:ratio5m", ofJobs)+atTheEnd+
+					query("(1 - "+selector("mpit_job:parallel_efficiency:ratio5m", ofJobs)+") * "+selector("mpit_job:ranks:profiled",
+						ofJobs)+
+						"\nand on ("+job+") topk(10, (1 - avg_over_time("+selector("mpit_job:parallel_efficiency:ratio5m",
+						ofJobs)+atTheEnd+
 						")) * max_over_time("+selector("mpit_job:ranks:profiled", ofJobs)+atTheEnd+"))", name)),
 				overTime("Bytes sent", "Of all ranks of a job, by the call profile or what its library counts.", "binBps",
 					"mpit_job:sent_bytes:rate5m"),
-				overTime("Longest queue of unexpected messages", "Messages that have come and nobody has received yet: of each job "+
-					"the rank that has most. "+withQueues, "short", "mpit_job:unexpected_messages:max").thresholds(bad(unexpectedMany)),
+				overTime("Longest queue of unexpected messages", "Messages that have come and nobody has received yet: of "+
+					"each job "+
+					"the rank that has most. "+withQueues, "short",
+					"mpit_job:unexpected_messages:max").thresholds(bad(unexpectedMany)),
 			}},
 		},
 	}.grafana()

@@ -211,7 +211,8 @@ const mostRanks = 300
 // (bottomk) are to be seen if there are too many; exprs make expressions of a window.
 func heatOfRanks(title, description, unit, scheme, which string, exprs ...func(over string) string) *panel {
 	word := map[string]string{"topk": "most", "bottomk": "least"}[which]
-	p, options := heat(title, fmt.Sprintf("%s Of more than %d ranks those with %s.", description, mostRanks, word), unit, scheme)
+	p, options := heat(title, fmt.Sprintf("%s Of more than %d ranks those with %s.", description, mostRanks, word), unit,
+		scheme)
 	options.YAxis.AxisLabel, options.YAxis.Reverse = "rank", true
 	for _, expr := range exprs {
 		p.query(extreme(which, mostRanks, "rank", expr), "{{rank}}")
@@ -406,7 +407,8 @@ var widths = map[string]int{
 	"jobid": 105, "world": 115, "rank": 60, "dup": 70, "pid": 90, "user": 85, "library": 90,
 	"library_version": 140, "world_size": 105, "thread_level": 125, "size": 80, "inter": 80,
 	"name": 250, "class": 115, "bind": 115, "unit": 95, "verbosity": 130, "Exporters": 115,
-	"program": 130, "executable": 280, "State": 140, "Useful": 125, "Waiting": 125, "Ranks": 95, "Nodes": 80, "Objects": 100, "Started": 165, "Ran for": 100, "Longest queue": 135, "late rank": 95,
+	"program": 130, "executable": 280, "State": 140, "Useful": 125, "Waiting": 125, "Ranks": 95, "Nodes": 80,
+	"Objects": 100, "Started": 165, "Ran for": 100, "Longest queue": 135, "late rank": 95,
 	"alert": 165, "function": 190, "peer": 75, "Calls": 100, "Mean call": 110, "Longest rank": 125,
 	"Shortest rank": 130, "Completing requests": 180, "In collectives": 135, "Bytes sent": 115, "Bytes": 110,
 	"Calls of a rank": 140, "Least": 110, "Mean": 110, "For": 95, "node": 130, "one of them": 110,

@@ -128,7 +128,8 @@ func TestPanels(t *testing.T) {
 }
 
 // Labels in tables are texts, also those that look like numbers, and every value has a unit. A bar's length is its
-// share of its own column's highest value, or the share that it stands for. Tables are sorted by columns that they have.
+// share of its own column's highest value, or the share that it stands for. Tables are sorted by columns that they
+// have.
 func TestTables(t *testing.T) {
 	tables, bars := 0, 0
 	each(t, func(t *testing.T, _ grafana.Dashboard, p grafana.Panel) {
@@ -136,7 +137,8 @@ func TestTables(t *testing.T) {
 			return
 		}
 		tables++
-		matrix := slices.IndexFunc(p.Transformations, func(x grafana.Transformation) bool { return x.ID == "groupingToMatrix" })
+		matrix := slices.IndexFunc(p.Transformations,
+			func(x grafana.Transformation) bool { return x.ID == "groupingToMatrix" })
 		if matrix < 0 {
 			assert.Equal(t, "string", p.FieldConfig.Defaults.Unit, p.Title)
 		}
@@ -179,11 +181,12 @@ func TestTables(t *testing.T) {
 	assert.Greater(t, bars, 2)
 }
 
-// Where a single query of a table has an answer, Grafana calls its column Value: whose it is, is known only of the query
-// that has one wherever any has. Bytes were shown as time once.
+// Where a single query of a table has an answer, Grafana calls its column Value: whose it is, is known only of the
+// query that has one wherever any has. Bytes were shown as time once.
 func TestALoneValueIsNobodyElses(t *testing.T) {
 	for _, rows := range []bool{false, true} {
-		p := table("Calls", "By function.", column{label: "function"}, column{rows: rows, title: "Time", expr: "a", unit: "s"},
+		p := table("Calls", "By function.", column{label: "function"}, column{rows: rows, title: "Time", expr: "a",
+			unit: "s"},
 			column{title: "Bytes", expr: "b", unit: "bytes"})
 		organize, ok := p.Transformations[len(p.Transformations)-1].Options.(grafana.Organize)
 		require.True(t, ok)
@@ -191,9 +194,9 @@ func TestALoneValueIsNobodyElses(t *testing.T) {
 	}
 }
 
-// What a graph has a color for is the name of one of its series. A legend names them in words: no query, and nothing that
-// is only a label which a series may not have. Where there may be several series of a query, there is room for ten, and no
-// more of them are asked for; a graph without a column for the legend has labels of few values alone.
+// What a graph has a color for is the name of one of its series. A legend names them in words: no query, and nothing
+// that is only a label which a series may not have. Where there may be several series of a query, there is room for
+// ten, and no more of them are asked for; a graph without a column for the legend has labels of few values alone.
 func TestGraphs(t *testing.T) {
 	few := []string{"kind", "reason", "result", "state", "scope", "level"}
 	colored := 0

@@ -119,7 +119,8 @@ func TestCallsUnderWay(t *testing.T) {
 		"collective": 16.5, "file": 0}, figures,
 		"what counts stands, an ended rank is in no call")
 	assert.Empty(t, long)
-	assert.Equal(t, &api.Calls{Inside: 18, Observed: 30, Kind: api.KindSeconds{Send: 0.5, Collective: 16.5}}, e.Ranks()[0].Calls)
+	assert.Equal(t, &api.Calls{Inside: 18, Observed: 30, Kind: api.KindSeconds{Send: 0.5, Collective: 16.5}},
+		e.Ranks()[0].Calls)
 }
 
 // Sums of the call profile: sends and puts, and collectives that no rank leaves before all have come, on communicators

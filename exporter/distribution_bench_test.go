@@ -22,12 +22,14 @@ var benchTimers = []struct {
 	// move is what a variable's elements gain from scrape to scrape.
 	move func(elements []uint64)
 }{
-	{"distributions", mpittest.DistributionElements, func(name string) mpit.Variable { return mpittest.DistributionVariable(name, mpit.BindNone) }, func(elements []uint64) {
-		elements[0] += 3000
-		for k := 10; k < 16; k++ {
-			elements[k]++
-		}
-	}},
+	{"distributions", mpittest.DistributionElements,
+		func(name string) mpit.Variable { return mpittest.DistributionVariable(name, mpit.BindNone) },
+		func(elements []uint64) {
+			elements[0] += 3000
+			for k := 10; k < 16; k++ {
+				elements[k]++
+			}
+		}},
 	{"timers", 1, func(name string) mpit.Variable {
 		v := mpittest.DistributionVariable(name, mpit.BindNone)
 		v.Distribution, v.Datatype = false, mpit.DatatypeDouble

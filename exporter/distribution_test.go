@@ -71,8 +71,8 @@ func bucketsOnPage(t require.TestingT, families []*dto.MetricFamily, name string
 	return all
 }
 
-// Sizes are in bytes wherever they go: their native histograms' zero bucket ends at a byte, of a rank and of the ranks of
-// a node together.
+// Sizes are in bytes wherever they go: their native histograms' zero bucket ends at a byte, of a rank and of the ranks
+// of a node together.
 func TestPagesOfSizes(t *testing.T) {
 	for _, rank := range []mapping.RankMode{mapping.RankKeep, mapping.RankNode} {
 		t.Run(string(rank), func(t *testing.T) {

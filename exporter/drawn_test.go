@@ -185,7 +185,8 @@ func checkText(t *rapid.T) {
 	assert.Equal(t, series, p.Series())
 	sameLines(t, byExpfmt(t, families, expfmt.FmtOpenMetrics_1_0_0),
 		byPage(t, p.Board, exposition.Style{Format: exposition.OpenMetrics, Created: true}))
-	assert.Equal(t, byExpfmt(t, families, expfmt.FmtProtoDelim), byPage(t, p.Board, exposition.Style{Format: exposition.Protobuf, Gap: families[len(families)/2].GetName()}))
+	assert.Equal(t, byExpfmt(t, families, expfmt.FmtProtoDelim), byPage(t, p.Board,
+		exposition.Style{Format: exposition.Protobuf, Gap: families[len(families)/2].GetName()}))
 	assert.Equal(t, series, p.Series())
 }
 

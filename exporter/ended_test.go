@@ -274,8 +274,8 @@ func TestRestartLosesNothingAfterTheRankIsBack(t *testing.T) {
 	}
 }
 
-// However many ranks of a user come back at once, they are taken in as those of a round are: a few at a time, and without
-// holding a round up.
+// However many ranks of a user come back at once, they are taken in as those of a round are: a few at a time, and
+// without holding a round up.
 func TestReturningRanksHoldNobodyUp(t *testing.T) {
 	var mu sync.Mutex
 	var busy, most atomic.Int32

@@ -57,8 +57,8 @@ func TestFinalTaken(t *testing.T) {
 	}
 }
 
-// TestAskedWhileItEnds: a round that asks a rank whose last sample is being taken is over when that has been, not when the
-// rank is let go from MPI_Finalize: it may be waiting for this round.
+// TestAskedWhileItEnds: a round that asks a rank whose last sample is being taken is over when that has been, not when
+// the rank is let go from MPI_Finalize: it may be waiting for this round.
 func TestAskedWhileItEnds(t *testing.T) {
 	told, let := make(chan bool), make(chan struct{})
 	n := startNodeWith(t, socketPath(t), []mpit.ListenOption{mpit.WithHeldFinals()},

@@ -372,7 +372,8 @@ func TestMergingAllocatesNothing(t *testing.T) {
 	p := on.board
 	find := func() *dto.MetricFamily {
 		families := p.Messages().Families()
-		return families[slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_variable_0_total" })]
+		return families[slices.IndexFunc(families,
+			func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_variable_0_total" })]
 	}
 	family := find()
 	require.Len(t, family.Metric, 1)

@@ -173,7 +173,8 @@ func TestNativeHistogram(t *testing.T) {
 		return nil
 	}
 	scrape()
-	for _, seconds := range []float64{1, 1, 1.1, 8, 1} { // what the timer gains in each interval, beside the 1.5 that it began with
+	// what the timer gains in each interval, beside the 1.5 that it began with
+	for _, seconds := range []float64{1, 1, 1.1, 8, 1} {
 		clock.advance(10 * time.Second)
 		require.NoError(t, r.Add("waiting", mpit.ClassTimer, 0, seconds))
 		scrape()

@@ -115,7 +115,8 @@ func TestReloadThatFails(t *testing.T) {
 		page["mpit_exporter_config_last_reload_success_timestamp_seconds"],
 	})
 	assert.Equal(t, before[of("mpit_calls_total", "1", 0)], page[of("mpit_calls_total", "1", 0)])
-	assert.Contains(t, log.String(), `level=ERROR msg="The rules could not be read anew; the old ones stay in force" err="a.yaml:1: no such class"`)
+	assert.Contains(t, log.String(),
+		`level=ERROR msg="The rules could not be read anew; the old ones stay in force" err="a.yaml:1: no such class"`)
 	assert.Contains(t, log.String(), `err="b.yaml:7: no such key"`)
 
 	require.NoError(t, n.Reload(withRules(t)))
@@ -308,7 +309,8 @@ func TestReloadOpens(t *testing.T) {
 	n := startNode(t, Config{Mapper: withRules(t).Mapper})
 	r := mpittest.New(cfg)
 	n.connect(r)
-	sends, inState := of("mpit_sends_total", "1", 0), func(state string) string { return `mpit_exporter_variables{state="` + state + `"}` }
+	sends, inState := of("mpit_sends_total", "1", 0),
+		func(state string) string { return `mpit_exporter_variables{state="` + state + `"}` }
 	page := n.scrape()
 	assert.NotContains(t, page, sends)
 	assert.Equal(t, []float64{4, 1}, []float64{page[inState("open")], page[inState("on_request")]})

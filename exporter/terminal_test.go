@@ -17,7 +17,8 @@ import (
 
 // Pages that curl shows are in a terminal: whatever a rank calls its things, nothing on any page is obeyed there.
 func TestNothingForTerminals(t *testing.T) {
-	const evil = "evil\x1b]0;\a\x1b[2J\r\b\t\x00\x7f\u009b31m\u0085\u202e\u200b\U000e0041\n" // a title, an empty screen, a bell, red, backwards
+	// a title, an empty screen, a bell, red, backwards
+	const evil = "evil\x1b]0;\a\x1b[2J\r\b\t\x00\x7f\u009b31m\u0085\u202e\u200b\U000e0041\n"
 	enum := &mpit.Enum{Name: evil, Items: []mpit.EnumItem{{Value: 0, Name: evil}, {Value: 1, Name: "other"}}}
 	variable := func(index int, name string, class mpit.Class) mpit.Variable {
 		return mpit.Variable{
@@ -78,7 +79,9 @@ func TestNothingForTerminals(t *testing.T) {
 		}
 	}
 	page := get(n.Handler(), "/metrics").Body.String()
-	assert.Contains(t, page, `comm="evil�]0;��[2J������31m����\n"`, "a new line stays, as the format writes it")
-	assert.Contains(t, page, "# HELP mpit_evil_0_2j_31m_xtc7aovx4_total evil�]0;��[2J � ���31m ���. MPI_T variable",
+	assert.Contains(t, page, `comm="evil�]0;��[2J������31m����\n"`,
+		"a new line stays, as the format writes it")
+	assert.Contains(t, page,
+		"# HELP mpit_evil_0_2j_31m_xtc7aovx4_total evil�]0;��[2J � ���31m ���. MPI_T variable",
 		"blanks are one in a description")
 }

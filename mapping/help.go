@@ -18,8 +18,8 @@ const (
 	onRequestNote = "Opened on request: counting begins with exec --monitoring or when a rule asks (open: true)."
 )
 
-// Help is HELP of a variable whose companion has been found, or is not asked for any more. Of a family that a rule makes
-// of several variables, it says what is true of all of them, so that it doesn't matter which one comes first.
+// Help is HELP of a variable whose companion has been found, or is not asked for any more. Of a family that a rule
+// makes of several variables, it says what is true of all of them, so that it doesn't matter which one comes first.
 func (b *Basis) Help(v *mpit.Variable, s *Spec, want *Wanted) string {
 	note := want.note
 	switch {

@@ -71,7 +71,8 @@ func findVersion(s string) string {
 	return ""
 }
 
-// HasCompanions says whether timers of the library have a COUNTER of the same name, where a rank's variables aren't known.
+// HasCompanions says whether timers of the library have a COUNTER of the same name, where a rank's variables aren't
+// known.
 func (l Library) HasCompanions() bool {
 	return l.Name == MPICH || l.Name == MVAPICH
 }

@@ -258,7 +258,8 @@ func split(s string) []string {
 // ranks of a node: mpit_node_ and the rest of the ranks' name.
 var reservedWords = []string{"exporter", "rank", "pcontrol", "node"}
 
-// ReservedFirst is the first word of a name, without mpit_, if names that begin with it are the exporter's own; else "".
+// ReservedFirst is the first word of a name, without mpit_, if names that begin with it are the exporter's own; else
+// "".
 func ReservedFirst(name string) string {
 	if first, _, more := strings.Cut(name, "_"); more && slices.Contains(reservedWords, first) {
 		return first
@@ -272,7 +273,8 @@ func reservedName(family string) bool {
 	case "mpit_process_info", "mpit_pvar_info", "mpit_pvar_category_info", "mpit_cvar_ranks", "mpit_object_info",
 		"mpit_objects", "mpit_call_inside_seconds", "mpit_call_observed_seconds",
 		"mpit_call_kind_seconds", "mpit_call_messages",
-		"mpit_call_message_bytes", "mpit_call_collectives", "mpit_call_collective_seconds", "mpit_call_running_seconds", "mpit_call_running_info":
+		"mpit_call_message_bytes", "mpit_call_collectives", "mpit_call_collective_seconds", "mpit_call_running_seconds",
+		"mpit_call_running_info":
 		return true
 	case "mpit_extreme_rank": // for a whole node it would be mpit_node_extreme_rank, which says who holds an extreme
 		return true

@@ -73,8 +73,8 @@ type Wanted struct {
 }
 
 // Become says what v becomes, given what the rules say of it: everything but its metric. Companion is what a timer asks
-// for, whether or not that variable exists. With a Reason, v is left out; the Spec still holds for ReasonRule, because a
-// counter that isn't shown can be a timer's companion.
+// for, whether or not that variable exists. With a Reason, v is left out; the Spec still holds for ReasonRule, because
+// a counter that isn't shown can be a timer's companion.
 func (b *Basis) Become(set Properties, v *mpit.Variable) (Spec, Wanted, Reason) {
 	s := Spec{Labels: set.Labels, Buckets: set.Buckets, Plain: Plain{
 		Real: set.Class, Number: NumberOf(v.Datatype), Bits: 64, Scale: set.Unit.Scale * set.Scale,
@@ -235,8 +235,8 @@ func checkDistribution(v *mpit.Variable) Reason {
 	return ""
 }
 
-// RatioFamily is the family of a level's or a high watermark's share of the SIZE of the same name. A level's has the name
-// that a PERCENTAGE would have, on purpose: where a library has that, there is no ratio.
+// RatioFamily is the family of a level's or a high watermark's share of the SIZE of the same name. A level's has the
+// name that a PERCENTAGE would have, on purpose: where a library has that, there is no ratio.
 func RatioFamily(name string, high bool) *Metric {
 	sh := shape{otel: OTelGauge, unit: "1", ratio: true}
 	class, word := mpit.ClassLevel, "level"

@@ -79,13 +79,15 @@ func Hidden(r rune) bool {
 		unicode.Other_Default_Ignorable_Code_Point) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r) || r < ' '
 }
 
-// joins says whether a hidden character belongs to the one before: scripts in which letters are joined (Arabic, those of
-// India) and emoji are written with joiners and variation selectors. All of them come after Latin, Greek and Cyrillic.
+// joins says whether a hidden character belongs to the one before: scripts in which letters are joined (Arabic, those
+// of India) and emoji are written with joiners and variation selectors. All of them come after Latin, Greek and
+// Cyrillic.
 func joins(before, r rune) bool {
 	const begin = 0x590
 	joiner, selector := unicode.Is(unicode.Join_Control, r), unicode.Is(unicode.Variation_Selector, r)
 	after := unicode.Is(unicode.Variation_Selector, before)
-	return before >= begin && before != utf8.RuneError && (joiner && (after || !Hidden(before)) || selector && !Hidden(before))
+	return before >= begin && before != utf8.RuneError && (joiner && (after || !Hidden(before)) || selector &&
+		!Hidden(before))
 }
 
 // EscapeHidden writes hidden characters in JSON as \u…, for who reads it in a terminal or an editor. encoding/json has

@@ -192,10 +192,20 @@ func TestOlderAndNewerRecords(t *testing.T) {
 			fields fields
 			want   []mpit.EnumItem
 		}{
-			"same":        {func(e *wire.Encoder) { e.Word(3); e.String("phase"); e.Word(1); e.Record(func() { item()(e) }) }, []mpit.EnumItem{{Value: -1, Name: "idle"}}},
-			"newer":       {newer(func(e *wire.Encoder) { e.Word(3); e.String("phase"); e.Word(1); e.Record(func() { item(8, 9)(e) }) }), []mpit.EnumItem{{Value: -1, Name: "idle"}}},
-			"older items": {func(e *wire.Encoder) { e.Word(3); e.String("phase"); e.Word(1); e.Record(func() { e.Word(5) }) }, []mpit.EnumItem{{Value: 5}}},
-			"no items":    {func(e *wire.Encoder) { e.Word(3); e.String("phase") }, nil},
+			"same": {func(e *wire.Encoder) { e.Word(3); e.String("phase"); e.Word(1); e.Record(func() { item()(e) }) },
+				[]mpit.EnumItem{{Value: -1, Name: "idle"}}},
+			"newer": {newer(func(e *wire.Encoder) {
+				e.Word(3)
+				e.String("phase")
+				e.Word(1)
+				e.Record(func() {
+					item(8,
+						9)(e)
+				})
+			}), []mpit.EnumItem{{Value: -1, Name: "idle"}}},
+			"older items": {func(e *wire.Encoder) { e.Word(3); e.String("phase"); e.Word(1); e.Record(func() { e.Word(5) }) },
+				[]mpit.EnumItem{{Value: 5}}},
+			"no items": {func(e *wire.Encoder) { e.Word(3); e.String("phase") }, nil},
 		} {
 			s, err := feed(new(mpit.Answers), record(wire.TypeEnums, nil, c.fields),
 				record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, 0, 0, 0, 4)), busySample())

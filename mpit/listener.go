@@ -175,8 +175,9 @@ func (l *Listener) Accept(ctx context.Context) (*Session, error) {
 
 // Serve accepts connections until ctx ends or the listener is closed. Each has a goroutine of its own, in which it
 // must say HELLO before the time for that is over; then handle is called in it. The session belongs to handle, which
-// may keep it after it has returned, and is admitted by then, if it has not called Session.Admit. Peers that fail to say HELLO are reported to onError, unless it is nil, with a
-// *ProtocolError; so are failures to accept, with an empty Peer. Both functions are called concurrently.
+// may keep it after it has returned, and is admitted by then, if it has not called Session.Admit. Peers that fail to
+// say HELLO are reported to onError, unless it is nil, with a *ProtocolError; so are failures to accept, with an empty
+// Peer. Both functions are called concurrently.
 //
 // Serve waits for all calls of handle to return. It returns nil when ctx has ended, and net.ErrClosed after Close.
 func (l *Listener) Serve(ctx context.Context, handle func(ctx context.Context, s *Session),

@@ -294,7 +294,8 @@ func TestHandshakeLimit(t *testing.T) {
 	r := mpittest.New(small())
 	defer r.Kill()
 	for {
-		if err := r.Connect(testContext(t), l.Path()); !errors.Is(err, unix.EPIPE) { // turned away before it has said anything
+		// turned away before it has said anything
+		if err := r.Connect(testContext(t), l.Path()); !errors.Is(err, unix.EPIPE) {
 			require.NoError(t, err)
 		}
 		select {

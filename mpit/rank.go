@@ -86,8 +86,8 @@ type Variable struct {
 }
 
 // DistributionUnit is the unit of a TIMER's first element where it is a Distribution, in seconds: 2⁻³⁰; an AGGREGATE's
-// is a byte. The second element counts durations or sizes of at most one unit, element k+1 those above 2^(k-1) and up to
-// 2^k units, the last one all that are longer or larger.
+// is a byte. The second element counts durations or sizes of at most one unit, element k+1 those above 2^(k-1) and up
+// to 2^k units, the last one all that are longer or larger.
 const DistributionUnit = 1.0 / (1 << 30)
 
 // Enum is an enumeration of MPI_T (MPI-4.1 §15.3.5).

@@ -294,15 +294,19 @@ func TestConfigMistakes(t *testing.T) {
 		want string
 	}{
 		{[]string{"explain"}, "required argument 'pvar' not provided (see mpit-exporter config explain --help)"},
-		{[]string{"explain", "coll_*"}, `config explain: "coll_*": the name of one variable is needed, without * and ?; mpit-exporter list shows what there is`},
+		{[]string{"explain", "coll_*"},
+			`config explain: "coll_*": the name of one variable is needed, without * and ?; mpit-exporter list shows what there is`},
 		{[]string{"explain", ""}, "config explain: the name of a performance variable is needed"},
-		{[]string{"explain", "x", "--class=gauge"}, `config explain: --class "gauge": must be one of state, level, size, percentage, highwatermark, lowwatermark, counter, aggregate, timer, generic`},
-		{[]string{"explain", "x", "--library=mpi"}, `config explain: --library "mpi": must be one of openmpi, mpich, mvapich, intelmpi, craympich`},
+		{[]string{"explain", "x", "--class=gauge"},
+			`config explain: --class "gauge": must be one of state, level, size, percentage, highwatermark, lowwatermark, counter, aggregate, timer, generic`},
+		{[]string{"explain", "x", "--library=mpi"},
+			`config explain: --library "mpi": must be one of openmpi, mpich, mvapich, intelmpi, craympich`},
 		{[]string{"explain", "x", "--library-version=4.1"}, "config explain: --library-version 4.1: --library is " +
 			"needed as well: one of openmpi, mpich, mvapich, intelmpi, craympich"},
 		{[]string{"explain", "x", "--library=mpich", "--library-version=new"},
 			`config explain: --library-version "new": a version such as 4.1.4 is needed`},
-		{[]string{"explain", "x", "--bind=object"}, `config explain: --bind "object": must be one of none, comm, datatype, errhandler, file, group, op, request, win, message, info, session`},
+		{[]string{"explain", "x", "--bind=object"},
+			`config explain: --bind "object": must be one of none, comm, datatype, errhandler, file, group, op, request, win, message, info, session`},
 		{[]string{"explain", "x", "--verbosity=loud"},
 			`config explain: --verbosity "loud": must be one of user_basic, user_detail, user_all, tuner_basic, tuner_detail, tuner_all, mpidev_basic, mpidev_detail, mpidev_all`},
 		{[]string{"explain", "x", "--datatype=string"},

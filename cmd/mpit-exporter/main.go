@@ -6,7 +6,8 @@
 //   - serve (the default) is the exporter; push is one that pushes to a receiver of OpenTelemetry's protocol and
 //     serves no HTTP;
 //   - exec starts a program under the agent, and, with --own, an exporter of its launch (own);
-//   - list shows what variables there are, top what moves in them, report how a job does, cvar reads and sets those that control the library;
+//   - list shows what variables there are, top what moves in them, report how a job does, cvar reads and sets
+//     those that control the library;
 //   - config is about the rules that say what variables become.
 package main
 

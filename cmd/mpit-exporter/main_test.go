@@ -268,7 +268,8 @@ func TestErrorLines(t *testing.T) {
 		{"a value for a switch that is off", nil, []string{"--no-otlp=1"}, cli.Usage,
 			"--no-otlp takes no value: write --otlp or --no-otlp (see mpit-exporter serve --help)"},
 		{"no value for a switch of the program's", noLibrary, []string{"exec", "./app", "--calls=yes"}, cli.ExecFailed,
-			"agent library: " + filepath.Join(dir, "none.so") + ", which " + preload.EnvLibrary + " names, is not there; correct or unset it"},
+			"agent library: " + filepath.Join(dir, "none.so") + ", which " + preload.EnvLibrary +
+				" names, is not there; correct or unset it"},
 		{"no duration", nil, []string{"--retention=soon"}, cli.Usage,
 			`--retention: time: invalid duration "soon" (see mpit-exporter serve --help)`},
 		{"negative duration", nil, []string{"--retention=-1s"}, cli.Usage,

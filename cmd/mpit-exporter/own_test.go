@@ -110,7 +110,8 @@ func TestElection(t *testing.T) {
 		told += all[i].stderr.String()
 	}
 	assert.Len(t, sockets, 1)
-	assert.Regexp(t, `^mpit-exporter: metrics of this job at http://127\.0\.0\.1:[0-9]+/metrics \(live page: http://127\.0\.0\.1:[0-9]+/\)\n$`, told)
+	assert.Regexp(t,
+		`^mpit-exporter: metrics of this job at http://127\.0\.0\.1:[0-9]+/metrics \(live page: http://127\.0\.0\.1:[0-9]+/\)\n$`, told)
 	awaitNoExporter(t, parent)
 }
 

@@ -226,7 +226,8 @@ func (m manyJobs) Lines() []string {
 			return append(lines, fmt.Sprintf("  and %d more", len(m)-maxLines))
 		}
 		lines = append(lines, fmt.Sprintf("  %s (--user=%s, --world=%s, %s, %s): %s", mapping.OneLine(r.Job.ID),
-			mapping.OneLine(r.Job.User), mapping.OneLine(r.Job.World), mapping.OneLine(path.Base(r.Job.Program)), state, r.Verdict.Text))
+			mapping.OneLine(r.Job.User), mapping.OneLine(r.Job.World), mapping.OneLine(path.Base(r.Job.Program)), state,
+			r.Verdict.Text))
 	}
 	return lines
 }

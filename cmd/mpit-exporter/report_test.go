@@ -32,7 +32,8 @@ func TestReportOfOneOfManyJobs(t *testing.T) {
 				of.Rank.State, of.Rank.EndReason, of.Rank.Ended = "up", "", nil
 			}
 			if job == "18" {
-				of.Rank.Calls.Running, of.Rank.Calls.Long = 480, &api.LongCall{Function: "MPI_Barrier", Kind: "comm", Object: "halo\x1b"}
+				of.Rank.Calls.Running, of.Rank.Calls.Long = 480, &api.LongCall{Function: "MPI_Barrier", Kind: "comm",
+					Object: "halo\x1b"}
 			}
 			list.Ranks = append(list.Ranks, of)
 		}
@@ -108,7 +109,8 @@ func TestAnothersJobOfTheSameID(t *testing.T) {
 		want  string
 		told  string
 	}{
-		{"both in the answer", []api.RankValues{eve, own}, nil, "Job 17 (heat <3>): solver\n", "1 MPI_COMM_WORLD of user eve left out"},
+		{"both in the answer", []api.RankValues{eve, own}, nil, "Job 17 (heat <3>): solver\n",
+			"1 MPI_COMM_WORLD of user eve left out"},
 		{"hers is meant", []api.RankValues{eve, own}, []string{"--user=eve"}, "Job 17 (heat <3>): fake\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -44,8 +44,9 @@ type Source interface {
 // Handler serves:
 //
 //	GET /api/v1/ranks       a RankList
-//	GET /api/v1/catalogue   a CatalogueList: one for each MPI_COMM_WORLD, read from a connected rank of it; with parameters
-//	                        jobid, world or rank one for each rank that has these labels (at most 16); user chooses, too
+//	GET /api/v1/catalogue   a CatalogueList: one for each MPI_COMM_WORLD, read from a connected rank of it; with
+//	                        parameters jobid, world or rank one for each rank that has these labels (at most 16);
+//	                        user chooses, too
 //	GET /api/v1/values      a ValueList: what the variables of ranks are now; the same parameters
 //	GET /api/v1/kept        a KeptList: what ranks kept at their last MPI_Pcontrol(2); the same parameters
 //

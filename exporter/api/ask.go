@@ -148,8 +148,8 @@ func (s *share) give(uid uint32, n int) {
 	}
 }
 
-// come notes that a request is going to wait for ranks, and returns the users for whose ranks enough requests wait: those
-// of a user whose ranks don't answer take no place from requests for others.
+// come notes that a request is going to wait for ranks, and returns the users for whose ranks enough requests wait:
+// those of a user whose ranks don't answer take no place from requests for others.
 func (as *asks) come(chosen [][]Connected) (crowded map[uint32]bool) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -186,7 +186,8 @@ func usersOf(chosen [][]Connected) map[uint32]bool {
 
 // catalogue asks a rank with read, or waits for the answer to who has asked before. Without an error it is to be
 // released.
-func (as *asks) catalogue(ctx context.Context, r Connected, read func(context.Context) (Catalogue, error)) (*ask, error) {
+func (as *asks) catalogue(ctx context.Context, r Connected, read func(context.Context) (Catalogue, error)) (*ask,
+	error) {
 	a, err := as.join(ctx, r, read)
 	if err != nil {
 		return nil, err
@@ -250,7 +251,8 @@ func (as *asks) run(ctx context.Context, a *ask, status RankStatus, read func(co
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	if err == nil && !as.held.take(a.uid, size) {
-		err, size = fmt.Errorf("catalogues of user %s's ranks are being read already, and take too much memory; try again soon",
+		err, size = fmt.Errorf("catalogues of user %s's ranks are being read already, and take too much memory; try "+
+			"again soon",
 			status.User), 0
 	}
 	if err == nil {

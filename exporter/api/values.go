@@ -53,12 +53,13 @@ type WorldValues struct {
 
 // VariableValues is the series of one variable in one family.
 type VariableValues struct {
-	Name         string        `json:"name"`            // as in a catalogue; empty, as Class: not known any more
-	Class        string        `json:"class,omitempty"` // the same
-	Metric       string        `json:"metric"`
-	Distribution bool          `json:"distribution,omitempty"` // see mpit.Variable: Count is of calls, Sum their time or bytes
-	Kind         string        `json:"kind"`                   // counter, gauge, histogram, untyped
-	Unit         string        `json:"unit,omitempty"`         // of the values, in UCUM
+	Name   string `json:"name"`            // as in a catalogue; empty, as Class: not known any more
+	Class  string `json:"class,omitempty"` // the same
+	Metric string `json:"metric"`
+	// see mpit.Variable: Count is of calls, Sum their time or bytes
+	Distribution bool          `json:"distribution,omitempty"`
+	Kind         string        `json:"kind"`           // counter, gauge, histogram, untyped
+	Unit         string        `json:"unit,omitempty"` // of the values, in UCUM
 	Series       []SeriesValue `json:"series"`
 }
 
@@ -140,8 +141,8 @@ func (b *Bounds) Count(s *Shown) int {
 	return n
 }
 
-// Add adds a rank, and what is shown of its world. Without room for all of it, it adds nothing and returns false, unless
-// the rank is the first one of its user.
+// Add adds a rank, and what is shown of its world. Without room for all of it, it adds nothing and returns false,
+// unless the rank is the first one of its user.
 func (v *Values) Add(s *Shown) bool {
 	room := v.rooms[s.Rank.UID]
 	if room == nil || room.begun && (v.of.Count(s) > room.series || room.bytes <= 0) {

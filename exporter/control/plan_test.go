@@ -65,8 +65,9 @@ func TestControlSet(t *testing.T) {
 	assert.Equal(t, []identity.Identity{n.ranks[1].ID, n.ranks[0].ID, n.ranks[2].ID}, n.written[:3],
 		"what is shown is to be read again")
 	log := n.log.String()
-	assert.Contains(t, log, fmt.Sprintf(`msg="Control variable set" uid=%d user=alice pid=%d jobid=7 world=7.0 ranks=1 name=local object="" value=9 old=8 now=9 result=ok`,
-		ownUID, os.Getpid()))
+	assert.Contains(t, log,
+		fmt.Sprintf(`msg="Control variable set" uid=%d user=alice pid=%d jobid=7 world=7.0 ranks=1 name=local object="" value=9 old=8 now=9 result=ok`,
+			ownUID, os.Getpid()))
 	assert.Contains(t, log, `ranks=0,2 name=local`)
 	assert.Contains(t, log, `object=comm:MPI_COMM_WORLD`)
 }
@@ -165,7 +166,8 @@ func TestControlRefuses(t *testing.T) {
 			"rank 0: local is not bound to an object; leave the object out"},
 		{"no object for a bound one", whole, ownUID, `{"name":"bound","value":"1"}`, http.StatusBadRequest,
 			"bound is bound to an object of kind comm: say to which one (--object)"},
-		{"an object of another kind", whole, ownUID, `{"name":"bound","object":{"kind":"win","name":"MPI_COMM_WORLD"},"value":"1"}`, http.StatusBadRequest,
+		{"an object of another kind", whole, ownUID,
+			`{"name":"bound","object":{"kind":"win","name":"MPI_COMM_WORLD"},"value":"1"}`, http.StatusBadRequest,
 			"bound is bound to objects of kind comm, not win"},
 		{"no kind of object", whole, ownUID, `{"name":"bound","object":{"kind":"planet","name":"x"},"value":"1"}`,
 			http.StatusBadRequest, `"planet" is no kind of object; there are comm, datatype`},
@@ -196,7 +198,8 @@ func TestControlRefuses(t *testing.T) {
 				assert.Empty(t, f.writes)
 			}
 			assert.Equal(t, map[string]int{Refused: 1}, n.counts)
-			assert.Contains(t, n.log.String(), fmt.Sprintf(`level=WARN msg="Control variable not set" uid=%d user=alice`, test.caller))
+			assert.Contains(t, n.log.String(), fmt.Sprintf(`level=WARN msg="Control variable not set" uid=%d user=alice`,
+				test.caller))
 		})
 	}
 }
@@ -219,7 +222,8 @@ func TestControlOwner(t *testing.T) {
 	assert.Equal(t, "8", theirs.has("all_eq"))
 	status, answer = n.set(0, `{"jobid":"7","name":"all_eq","value":"4"}`)
 	assert.Equal(t, http.StatusConflict, status)
-	assert.Contains(t, answer.Error, `several users have a job "7"; say whose uid is meant (--uid): 12345 (user12345), 54321 (user54321)`)
+	assert.Contains(t, answer.Error,
+		`several users have a job "7"; say whose uid is meant (--uid): 12345 (user12345), 54321 (user54321)`)
 	status, _ = n.set(0, `{"jobid":"7","uid":54321,"name":"all_eq","value":"4"}`)
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, "4", theirs.has("all_eq"))

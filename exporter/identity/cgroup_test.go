@@ -27,13 +27,15 @@ func TestParseCgroup(t *testing.T) {
 			"slurm", "123"},
 		{"Slurm, v2, adopted from ssh", "0::/system.slice/slurmstepd.scope/job_123/step_extern/user\n", "slurm",
 			"123"},
-		{"Slurm, v2, several slurmd on a node", "0::/system.slice/node7_slurmstepd.scope/job_123/step_0/user/task_0\n", "slurm", "123"},
+		{"Slurm, v2, several slurmd on a node", "0::/system.slice/node7_slurmstepd.scope/job_123/step_0/user/task_0\n",
+			"slurm", "123"},
 		{"Slurm, v1, not in all hierarchies",
 			"12:pids:/user.slice\n5:memory:/slurm/uid_1000/job_123/step_0/task_0\n" +
 				"4:cpuset:/slurm/uid_1000/job_123/step_0\n1:name=systemd:/system.slice/slurmd.service\n",
 			"slurm", "123"},
 		{"Slurm, v1, several slurmd on a node", "5:memory:/slurm_node7/uid_1000/job_123/step_0\n", "slurm", "123"},
-		{"Slurm, v2, seen from a container", "0::/../../../system.slice/slurmstepd.scope/job_123/step_0/user/task_0\n", "slurm", "123"},
+		{"Slurm, v2, seen from a container", "0::/../../../system.slice/slurmstepd.scope/job_123/step_0/user/task_0\n",
+			"slurm", "123"},
 		{"Slurm, v2, seen from a service", "0::/../slurmstepd.scope/job_123/step_0\n", "slurm", "123"},
 		{"Slurm, v2, removed already", "0::/system.slice/slurmstepd.scope/job_123 (deleted)\n", "slurm", "123"},
 		{"Slurm's own processes", "0::/system.slice/slurmstepd.scope/system\n", "", ""},
@@ -82,7 +84,8 @@ func TestParseCgroup(t *testing.T) {
 		{"a user's own, v2", "0::/user.slice/user-1000.slice/user@1000.service/system.slice/slurmstepd.scope/job_123/step_0\n", "", ""},
 		{"a user's own, v1", "1:name=systemd:/user.slice/user-1000.slice/slurm/uid_1000/job_123\n", "", ""},
 		{"a user's own pod", "0::/user.slice/user-1000.slice/user@1000.service/kubepods/pod" + podUID + "\n", "", ""},
-		{"a user's own pod, seen from a container", "0::/../../user.slice/user-1000.slice/kubepods/pod" + podUID + "\n", "", ""},
+		{"a user's own pod, seen from a container", "0::/../../user.slice/user-1000.slice/kubepods/pod" + podUID + "\n", "",
+			""},
 		{"below somebody's job", "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0/pbs_jobs.service/jobid/12.server\n", "slurm", "7"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -189,7 +189,8 @@ func FuzzClaim(f *testing.F) {
 	f.Add("node7", "ppid=99\x01SLURM_JOB_ID=4711\x01SLURM_STEP_ID=0\x01PMIX_NAMESPACE=slurm.pmix.4711.0", false)
 	f.Add("train-worker-0", "FLUX_JOB_ID=\u0192\x01FLUX_JOB_ID_PATH=//\x01POD_NAMESPACE=\xff", true)
 	f.Add("", "", false)
-	f.Add(strings.Repeat("h", 1000), "ppid=18446744073709551615\x01ppid_started="+strings.Repeat("0", 300)+"7\x01JOB_ID=\n"+
+	f.Add(strings.Repeat("h", 1000), "ppid=18446744073709551615\x01ppid_started="+strings.Repeat("0",
+		300)+"7\x01JOB_ID=\n"+
 		"\x01SGE_ROOT=x\x01QUEUE=\u2028\x01PMI_RANK= ", true)
 	f.Add("-launcher-worker-1", "LSB_JOBID=1\x01LSB_JOBINDEX=[\x01SLURM_HET_SIZE=1\x01POD_NAME=a-launcher-", true)
 	f.Fuzz(func(t *testing.T, host, variables string, pod bool) {

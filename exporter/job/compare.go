@@ -41,7 +41,8 @@ const Outside = "(outside MPI)"
 
 // Compare says what has changed from one run to another. It is an error if one of them had no call profile.
 func Compare(before, after *Report) (*Comparison, error) {
-	c := &Comparison{Before: before.Job, After: after.Job, Verdicts: Verdicts{before.Verdict.Text, after.Verdict.Text}, Observed: Change{What: "time observed"}}
+	c := &Comparison{Before: before.Job, After: after.Job, Verdicts: Verdicts{before.Verdict.Text, after.Verdict.Text},
+		Observed: Change{What: "time observed"}}
 	changes := map[string]*Change{}
 	at := func(what string) *Change {
 		if changes[what] == nil {

@@ -119,7 +119,8 @@ func (r *Report) WithRanks(calls int) *Report {
 	return &of
 }
 
-// AtMost is the bound of the bucket in which the sorted calls reach a share: nine of ten are no larger than AtMost(0.9).
+// AtMost is the bound of the bucket in which the sorted calls reach a share: nine of ten are no larger than
+// AtMost(0.9).
 func (s *Sizes) AtMost(share float64) float64 {
 	passed := 0.0
 	for _, b := range s.Buckets {

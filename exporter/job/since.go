@@ -93,7 +93,10 @@ func (r *Report) Totals() *Totals {
 
 // less is what has come to a total, which was zero if there was none.
 func (t *Totals) less(now float64, what quantity) float64 {
-	at, found := slices.BinarySearchFunc(t.numbers, hash(t, what), func(n total, of uint64) int { return cmp.Compare(n.of, of) })
+	at, found := slices.BinarySearchFunc(t.numbers, hash(t, what), func(n total,
+		of uint64) int {
+		return cmp.Compare(n.of, of)
+	})
 	if !found {
 		return less(now, 0)
 	}
@@ -101,9 +104,9 @@ func (t *Totals) less(now float64, what quantity) float64 {
 }
 
 // Since is the report of what has happened since an earlier one on the same job: every time and every number is that of
-// the interval, but levels, states and calls under way are of now. Of a job that has ended, with no earlier report (nil)
-// and with one on other ranks, it is the report itself, which is of the whole job. It keeps nothing of either that is
-// changed later.
+// the interval, but levels, states and calls under way are of now. Of a job that has ended, with no earlier report
+// (nil) and with one on other ranks, it is the report itself, which is of the whole job. It keeps nothing of either
+// that is changed later.
 func (r *Report) Since(before *Totals) *Report {
 	if before == nil || r.Job.Ended != nil || !before.sameRanks(r.Ranks) {
 		return r
@@ -120,8 +123,9 @@ func (r *Report) Since(before *Totals) *Report {
 	return &of
 }
 
-// sameRanks says whether the same processes were observed, so that totals of all can be subtracted: those of a rank that
-// has come are of its whole time, which may be long before an exporter finds it, and those of one that has left are missing.
+// sameRanks says whether the same processes were observed, so that totals of all can be subtracted: those of a rank
+// that has come are of its whole time, which may be long before an exporter finds it, and those of one that has left
+// are missing.
 func (t *Totals) sameRanks(now []Rank) bool {
 	return len(now) == len(t.ranks) && !slices.ContainsFunc(now, func(r Rank) bool {
 		was, known := t.ranks[r.who()]
@@ -129,8 +133,8 @@ func (t *Totals) sameRanks(now []Rank) bool {
 	})
 }
 
-// less is what has come to a total, to a billionth, as digits beyond mean nothing. What falls was counted anew, or a rank
-// has left.
+// less is what has come to a total, to a billionth, as digits beyond mean nothing. What falls was counted anew, or a
+// rank has left.
 func less(now, before float64) float64 { return max(math.Round((now-before)*1e9)/1e9, 0) }
 
 // ranksSince takes of a rank that was silent and answers again as much as of the others: what it did meanwhile has come

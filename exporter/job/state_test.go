@@ -91,7 +91,10 @@ func differences(files fs.FS) (found []string) {
 		return append(found, err.Error())
 	}
 	for _, m := range regexp.MustCompile(`\.is-([a-z-]+)`).FindAllSubmatch(text, -1) {
-		if !slices.ContainsFunc(States(), func(s State) bool { return strings.ReplaceAll(s.Word, " ", "-") == string(m[1]) }) {
+		if !slices.ContainsFunc(States(), func(s State) bool {
+			return strings.ReplaceAll(s.Word, " ",
+				"-") == string(m[1])
+		}) {
 			found = append(found, fmt.Sprintf("%s: there is no state %s", pageStyle, m[1]))
 		}
 	}
@@ -123,10 +126,12 @@ func TestOneTable(t *testing.T) {
 // A file that says something else is found: each of them, and each place.
 func TestDifferencesAreFound(t *testing.T) {
 	for name, change := range map[string]struct{ file, from, to string }{
-		"threshold of an alert":          {alertRules, "mpit_job:late_rank:ratio5m > 0.3", "mpit_job:late_rank:ratio5m > 0.25"},
-		"name of an alert":               {alertRules, "- alert: MPIJobHung", "- alert: MPIJobHangs"},
-		"runbook of an alert":            {alertRules, "/MPIRankGone.md", "/MPIJobHung.md"},
-		"threshold of a recording rule":  {recordingRules, "mpit_call_running_seconds > 300", "mpit_call_running_seconds > 60"},
+		"threshold of an alert": {alertRules, "mpit_job:late_rank:ratio5m > 0.3",
+			"mpit_job:late_rank:ratio5m > 0.25"},
+		"name of an alert":    {alertRules, "- alert: MPIJobHung", "- alert: MPIJobHangs"},
+		"runbook of an alert": {alertRules, "/MPIRankGone.md", "/MPIJobHung.md"},
+		"threshold of a recording rule": {recordingRules, "mpit_call_running_seconds > 300",
+			"mpit_call_running_seconds > 60"},
 		"part in a recording rule":       {recordingRules, ">= 0.9 *", ">= 0.8 *"},
 		"word on a board":                {jobsBoard, `"text": "hung"`, `"text": "hangs"`},
 		"colour on a board":              {jobBoard, `"color": "dark-red"`, `"color": "green"`},

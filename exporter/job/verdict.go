@@ -132,7 +132,8 @@ func (v *Verdict) divide(observed []*Rank, where string) {
 		if v.Late == nil {
 			return ""
 		}
-		return fmt.Sprintf("; %s of the time ranks wait%s for rank %d on %s, which %s", units.Percent(late.Share), where, late.Rank,
+		return fmt.Sprintf("; %s of the time ranks wait%s for rank %d on %s, which %s", units.Percent(late.Share), where,
+			late.Rank,
 			late.Node, late.Why)
 	}
 	if late != nil && late.Share >= noted {

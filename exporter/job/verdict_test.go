@@ -91,7 +91,8 @@ func TestVerdicts(t *testing.T) {
 			"2 of 2 ranks ended without MPI_Finalize, such as rank 1 on node1 (lost)"},
 		"one was, and the others after it": {[]Rank{at(killed(of(0, "node1", 0, 0, 9, 0)), 2), at(lost, 1)}, "", Broken,
 			"2 of 2 ranks ended without MPI_Finalize, such as rank 1 on node1 (lost)"},
-		"a job that hung and was killed": {[]Rank{killed(in(0, "MPI_Barrier", "halo", 60)), killed(in(1, "", "", 0))}, "", Broken,
+		"a job that hung and was killed": {[]Rank{killed(in(0, "MPI_Barrier", "halo", 60)), killed(in(1, "", "", 0))}, "",
+			Broken,
 			"2 of 2 ranks ended without MPI_Finalize, such as rank 0 on node1 (lost); before that, waiting for rank 1 on " +
 				"node1, which is in no long call: 1 rank has been in MPI_Barrier on halo for 1m0s"},
 		"all are stopped": {[]Rank{silent, silent}, "", Broken, "no rank answers, as if all were stopped"},
@@ -110,7 +111,8 @@ func TestVerdicts(t *testing.T) {
 			"20 % useful; 80 % of the time is spent in MPI, mostly in MPI_Alltoall on world, and nobody is late"},
 		"a master of three that waits by design": {
 			[]Rank{of(0, "a", 0, 99, 0, 0), of(1, "a", 0, 2, 0, 0), of(2, "a", 0, 2, 0, 0), of(3, "a", 0, 2, 0, 0)}, "",
-			Healthy, "healthy: 74 % useful; 24 % of the time ranks wait for rank 1 on a, which computes more, or does I/O of its own"},
+			Healthy, "healthy: 74 % useful; 24 % of the time ranks wait for rank 1 on a, which computes more, or does I/O " +
+				"of its own"},
 		"hung": {
 			[]Rank{in(0, "MPI_Barrier", "halo", 480), in(1, "MPI_Barrier", "halo", 482), ended}, "", IsHung,
 			"hung: all 2 ranks have been in MPI_Barrier on halo for 8m0s"},
@@ -156,7 +158,8 @@ func many(n int) (ranks []Rank) {
 
 // By construction: one node's ranks compute twice as long as the other's, and one of each node's two half of that.
 func TestEfficiencies(t *testing.T) {
-	v := judge([]Rank{of(0, "a", 0, 20, 0, 0), of(1, "a", 0, 60, 0, 0), of(2, "b", 0, 60, 0, 0), of(3, "b", 0, 80, 0, 0)}, 0, "")
+	v := judge([]Rank{of(0, "a", 0, 20, 0, 0), of(1, "a", 0, 60, 0, 0), of(2, "b", 0, 60, 0, 0), of(3, "b", 0, 80, 0,
+		0)}, 0, "")
 	e := v.Efficiency
 	assert.InDelta(t, 0.45, e.Parallel, 1e-9)
 	assert.InDelta(t, 0.8, e.Communication, 1e-9)

@@ -40,11 +40,13 @@ func (b *block) delivered(from, to int) {
 
 // headSize is what a metric takes in each message, besides its points.
 func (b *block) headSize() int {
-	return envelope + nested(len(b.metric.Name)) + nested(len(b.metric.Description)) + nested(len(b.metric.Unit)) + envelope + 2*2
+	return envelope + nested(len(b.metric.Name)) + nested(len(b.metric.Description)) + nested(len(b.metric.Unit)) +
+		envelope + 2*2
 }
 
 func (s *scope) headSize() int {
-	return envelope + envelope + nested(len(s.Scope.Name)) + nested(len(s.Scope.Version)) + sizeOfSet(s.Scope.Attributes) + nested(len(s.Scope.SchemaURL))
+	return envelope + envelope + nested(len(s.Scope.Name)) + nested(len(s.Scope.Version)) +
+		sizeOfSet(s.Scope.Attributes) + nested(len(s.Scope.SchemaURL))
 }
 
 // part is some points of a block.

@@ -164,7 +164,8 @@ func anyData(t *rapid.T) []metricdata.ScopeMetrics {
 				for range n {
 					data.DataPoints = append(data.DataPoints,
 						metricdata.DataPoint[int64]{Attributes: set(), StartTime: at(0), Time: at(1), Value: -1,
-							Exemplars: []metricdata.Exemplar[int64]{{FilteredAttributes: []attribute.KeyValue{attribute.String("x", text("exemplar", 20))}, Time: at(1), Value: -1, SpanID: make([]byte, 8), TraceID: make([]byte, 16)}}})
+							Exemplars: []metricdata.Exemplar[int64]{{FilteredAttributes: []attribute.KeyValue{attribute.String("x",
+								text("exemplar", 20))}, Time: at(1), Value: -1, SpanID: make([]byte, 8), TraceID: make([]byte, 16)}}})
 				}
 				m.Data = data
 			case 2:

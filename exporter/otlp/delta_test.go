@@ -329,7 +329,9 @@ func explicitOf(name string, r, start, now int, counts ...uint64) metricdata.Met
 			p.Bounds = append(p.Bounds, float64(i))
 		}
 	}
-	return metricdata.Metrics{Name: name, Unit: "s", Data: metricdata.Histogram[float64]{DataPoints: []metricdata.HistogramDataPoint[float64]{p}, Temporality: metricdata.CumulativeTemporality}}
+	return metricdata.Metrics{Name: name, Unit: "s",
+		Data: metricdata.Histogram[float64]{DataPoints: []metricdata.HistogramDataPoint[float64]{p},
+			Temporality: metricdata.CumulativeTemporality}}
 }
 
 func exponentialOf(name string, r, start, now int, counts ...uint64) metricdata.Metrics {
@@ -341,7 +343,9 @@ func exponentialOf(name string, r, start, now int, counts ...uint64) metricdata.
 		p.Count += n
 		p.Sum += float64(n) * float64(i)
 	}
-	return metricdata.Metrics{Name: name, Unit: "s", Data: metricdata.ExponentialHistogram[float64]{DataPoints: []metricdata.ExponentialHistogramDataPoint[float64]{p}, Temporality: metricdata.CumulativeTemporality}}
+	return metricdata.Metrics{Name: name, Unit: "s",
+		Data: metricdata.ExponentialHistogram[float64]{DataPoints: []metricdata.ExponentialHistogramDataPoint[float64]{p},
+			Temporality: metricdata.CumulativeTemporality}}
 }
 
 // life is what a receiver has got of a series, beside what the series is.

@@ -316,8 +316,10 @@ func TestAnswerOfAnotherProgram(t *testing.T) {
 		{name: "no type", kind: "-", body: "ok", want: `of type "-"`},
 		{name: "no protobuf", kind: protobuf, body: "\xff\xff\xff", want: "it can't be read"},
 		{name: "no JSON", kind: jsonType, body: "<html>", want: "it can't be read"},
-		{name: "without end", kind: protobuf, body: strings.Repeat("\x00", 64<<10), endless: true, want: "with more than 1 MiB"},
-		{name: "without end", kind: "text/html", body: strings.Repeat(" ", 64<<10), endless: true, want: "with more than 1 MiB"},
+		{name: "without end", kind: protobuf, body: strings.Repeat("\x00", 64<<10), endless: true,
+			want: "with more than 1 MiB"},
+		{name: "without end", kind: "text/html", body: strings.Repeat(" ", 64<<10), endless: true,
+			want: "with more than 1 MiB"},
 	} {
 		t.Run(test.name+" "+test.kind, func(t *testing.T) {
 			asked, sent := 0, 0
@@ -334,7 +336,8 @@ func TestAnswerOfAnotherProgram(t *testing.T) {
 				}
 			}))
 			defer r.Close()
-			p := pusher(t, Config{Protocol: ProtocolHTTP, Endpoint: r.URL, Timeout: time.Minute, PushTimeout: time.Minute}, one())
+			p := pusher(t, Config{Protocol: ProtocolHTTP, Endpoint: r.URL, Timeout: time.Minute, PushTimeout: time.Minute},
+				one())
 			n, err := p.Push(patient(t))
 			assert.Equal(t, test.accepted, n)
 			assert.Equal(t, 1, asked, "it is not asked again")

@@ -51,14 +51,16 @@ func remedy(cfg Config, r *reply, err error) string {
 	case has("certificate is valid for", "doesn't contain any IP SANs"):
 		return "write the endpoint with a name that the receiver's certificate is for"
 	case has("certificate required", "bad certificate"):
-		return "the receiver wants a client's certificate: set " + general + "CLIENT_CERTIFICATE and " + general + "CLIENT_KEY"
+		return "the receiver wants a client's certificate: set " + general + "CLIENT_CERTIFICATE and " + general +
+			"CLIENT_KEY"
 	case has("client sent an HTTP request to an HTTPS server", "HTTP request to an HTTPS",
 		"plain HTTP request was sent to HTTPS port", `malformed HTTP response "\x15\x03`): // the last: an alert of TLS
 		return "the receiver wants TLS: write https:// instead of http://"
 	case cfg.done.tls == nil && has(hangsUp...):
 		return "the receiver hangs up on what is not encrypted: if it wants TLS, write https:// instead of http://"
 	case cfg.done.tls != nil && cfg.ClientCert == "" && has(hangsUp...):
-		return "the receiver hangs up: if it wants a client's certificate, set " + general + "CLIENT_CERTIFICATE and " + general + "CLIENT_KEY"
+		return "the receiver hangs up: if it wants a client's certificate, set " + general + "CLIENT_CERTIFICATE and " +
+			general + "CLIENT_KEY"
 	case has("server gave HTTP response to HTTPS client", "first record does not look like a TLS handshake"):
 		return "the receiver does without TLS: write http:// instead of https://"
 	case cfg.Protocol == ProtocolGRPC && has("error reading server preface", "unexpected HTTP status code",
@@ -67,7 +69,8 @@ func remedy(cfg Config, r *reply, err error) string {
 			ProtocolHTTP
 	// The second is what net/http says if the answer comes before the request has been sent.
 	case cfg.Protocol == ProtocolHTTP && has("malformed HTTP response", "readLoopPeekFailLocked"):
-		return "this is no HTTP/1.1, perhaps the port of gRPC (usually 4317; HTTP's is 4318): set the protocol to " + ProtocolGRPC
+		return "this is no HTTP/1.1, perhaps the port of gRPC (usually 4317; HTTP's is 4318): set the protocol to " +
+			ProtocolGRPC
 	case has("connection refused"):
 		return "nobody listens there: is the receiver running, and is this its port?"
 	case has("no such host", "name resolver error", "produced zero addresses"):

@@ -74,11 +74,13 @@ func sizeOfNumber[N int64 | float64](p *metricdata.DataPoint[N]) int {
 }
 
 func sizeOfHistogram[N int64 | float64](p *metricdata.HistogramDataPoint[N]) int {
-	return nested(sizeOfSet(p.Attributes) + 6*fixed + nested(8*len(p.Bounds)) + nested(8*len(p.BucketCounts)) + sizeOfExemplars(p.Exemplars))
+	return nested(sizeOfSet(p.Attributes) + 6*fixed + nested(8*len(p.Bounds)) + nested(8*len(p.BucketCounts)) +
+		sizeOfExemplars(p.Exemplars))
 }
 
 func sizeOfExponential[N int64 | float64](p *metricdata.ExponentialHistogramDataPoint[N]) int {
-	return nested(sizeOfSet(p.Attributes) + 9*fixed + sizeOfBuckets(p.PositiveBucket) + sizeOfBuckets(p.NegativeBucket) + sizeOfExemplars(p.Exemplars))
+	return nested(sizeOfSet(p.Attributes) + 9*fixed + sizeOfBuckets(p.PositiveBucket) + sizeOfBuckets(p.NegativeBucket) +
+		sizeOfExemplars(p.Exemplars))
 }
 
 func sizeOfBuckets(b metricdata.ExponentialBucket) int {

@@ -19,7 +19,8 @@ import (
 
 var groupStart = time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// like makes a series such as a Rank would make of a class, with a name made up; labels are alternately names and values.
+// like makes a series such as a Rank would make of a class, with a name made up; labels are alternately names and
+// values.
 func like(class mpit.Class, value float64, labels ...string) *mapping.Series {
 	word := strings.ToLower(class.String())
 	if class == mpit.ClassPercentage {

@@ -67,7 +67,8 @@ func TestDocumentedRules(t *testing.T) {
 	for _, of := range []reflect.Type{reflect.TypeFor[File](), reflect.TypeFor[Match](), reflect.TypeFor[Rule](),
 		reflect.TypeFor[Limits](), reflect.TypeFor[Relabel]()} {
 		for key := range keysOf(of) {
-			assert.True(t, strings.Contains(string(text), "`"+key+"`"), "docs/rules.md says nothing of `%s`, a key of %v", key, of)
+			assert.True(t, strings.Contains(string(text), "`"+key+"`"), "docs/rules.md says nothing of `%s`, a key of %v", key,
+				of)
 		}
 	}
 	words := slices.Concat(sourceLabels, targetLabels, reservedLabels, bindWords(), verbosityWords(),

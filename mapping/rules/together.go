@@ -175,7 +175,8 @@ func (r *compiledRule) shadowed(by [propertyCount]*compiledRule) (Problem, bool)
 	}
 	return Problem{
 		File: r.Source.File, Line: r.Source.Line,
-		What:   "this rule never takes effect: for all that it matches, an earlier rule has set what it sets (" + strings.Join(parts, "; ") + ")",
+		What: "this rule never takes effect: for all that it matches, an earlier rule has set what it sets (" +
+			strings.Join(parts, "; ") + ")",
 		Remedy: "put it before that one, or take it out",
 	}, true
 }

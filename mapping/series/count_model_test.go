@@ -452,7 +452,8 @@ func (m *counted) compareWithTruth(t *rapid.T, v *variable, whole bool) {
 		return
 	}
 	base, known := m.base[key]
-	if known && base < 0 && !v.Nonzero { // from here on it is known; an element that was zero till then loses its first gain
+	// from here on it is known; an element that was zero till then loses its first gain
+	if known && base < 0 && !v.Nonzero {
 		base = truth - sum
 		m.base[key], m.later[key] = base, true
 	}

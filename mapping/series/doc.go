@@ -4,8 +4,8 @@
 // object name, and a cell is a series, or several for a STATE.
 //
 //   - Rarely, when the catalogue, the objects or the remains of freed ones have changed: variable.go follows the
-//     catalogue, plan.go finds the cells of handles, place.go and room.go whether there is room for new ones, remains.go
-//     adds what freed objects have counted, pairs.go finds a SIZE and its LEVEL.
+//     catalogue, plan.go finds the cells of handles, place.go and room.go whether there is room for new ones,
+//     remains.go adds what freed objects have counted, pairs.go finds a SIZE and its LEVEL.
 //   - At every sample: handle.go and element.go take values in, cells.go makes series of them, timer.go and
 //     distribution.go histograms.
 //

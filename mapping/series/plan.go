@@ -12,8 +12,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// plan is where the values of a rank's handles go. It is made anew whenever the catalogue, the objects or the remains of
-// freed ones change, and keeps what goes on.
+// plan is where the values of a rank's handles go. It is made anew whenever the catalogue, the objects or the remains
+// of freed ones change, and keeps what goes on.
 type plan struct {
 	variableSet
 	room    room
@@ -264,8 +264,8 @@ func (p *plan) follows(h *handle) {
 	}
 }
 
-// fill finds cells of a variable for a handle: one, or one for each element. Where only what is not 0 gets one, it makes
-// none.
+// fill finds cells of a variable for a handle: one, or one for each element. Where only what is not 0 gets one, it
+// makes none.
 func (p *plan) fill(h *handle, v *variable, cells []*cell) {
 	for i := range cells {
 		c, id := (*cell)(nil), h.element(v, i)

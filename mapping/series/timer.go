@@ -45,8 +45,8 @@ func (t *timer) fromZero() {
 	t.estimate.events.Skip(0)
 }
 
-// settle brings a timer up to date whose time has been counted; an estimated histogram moves in observe. fresh says that
-// all of it has been read.
+// settle brings a timer up to date whose time has been counted; an estimated histogram moves in observe. fresh says
+// that all of it has been read.
 func (t *timer) settle(c *cell, in *intake, fresh bool) {
 	e := t.estimate
 	if e == nil {

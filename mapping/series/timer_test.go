@@ -252,21 +252,22 @@ func TestTimerFoundAfterItsFirstUse(t *testing.T) {
 	})
 }
 
-// What is no number of seconds has no such beginning: a TIMER of a library like MPICH that counts ticks begins at 0, and
-// becomes a counter of an unknown unit.
+// What is no number of seconds has no such beginning: a TIMER of a library like MPICH that counts ticks begins at 0,
+// and becomes a counter of an unknown unit.
 func TestIntegerTimerOfALibraryLikeMPICH(t *testing.T) {
 	for _, library := range []string{mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH} {
 		a := newAgent(mpit.Variable{Name: "ticks", Class: mpit.ClassTimer, Datatype: tULong})
 		a.handles[0].First, a.handles[0].values[0] = []uint64{5000}, 8000
-		r := NewRank(newMapper(t, rules.Defaults()...), variables.Process{Library: mapping.Library{Name: library, Version: "4.0.2"}})
+		r := NewRank(newMapper(t, rules.Defaults()...), variables.Process{Library: mapping.Library{Name: library,
+			Version: "4.0.2"}})
 		r.Update(a.sample())
 		assert.Equal(t, m{"ticks_time_total": 8000}, show(r), library)
 		assert.Contains(t, r.Series()[0].Metric.Help, "unit of this time is not known")
 	}
 }
 
-// A histogram's sum, count and buckets move together, with the interval and at the end, however a timer gains time and its
-// COUNTER events; and at the end it has all of both.
+// A histogram's sum, count and buckets move together, with the interval and at the end, however a timer gains time and
+// its COUNTER events; and at the end it has all of both.
 func TestHistogramsMoveAsOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := newAgent(mpit.Variable{Name: "plain", Class: mpit.ClassTimer, Datatype: tDouble},

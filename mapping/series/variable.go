@@ -34,8 +34,8 @@ type variableSet struct {
 }
 
 // follow makes the variables those of the catalogue. gone has those that left it and those whose values are now
-// read differently: their handles must be made anew. A variable whose meaning has changed loses its cells. With again, a
-// variable that found no room is tried again.
+// read differently: their handles must be made anew. A variable whose meaning has changed loses its cells. With again,
+// a variable that found no room is tried again.
 func (vs *variableSet) follow(c *variables.Catalogue, again bool) (gone map[*variable]bool) {
 	known := make(map[*variables.Variable]*variable, len(c.All()))
 	gone = map[*variable]bool{}

@@ -287,8 +287,8 @@ func (c *Catalogue) giveBack(v *Variable) {
 	}
 }
 
-// Close gives the families back. The Catalogue must not be used any more, and no series of its families be shown. It may
-// be called more than once.
+// Close gives the families back. The Catalogue must not be used any more, and no series of its families be shown. It
+// may be called more than once.
 func (c *Catalogue) Close() {
 	for _, v := range c.all {
 		c.giveBack(v)

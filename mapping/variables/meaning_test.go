@@ -42,7 +42,8 @@ func TestMeaning(t *testing.T) {
 			default:
 				to.Set(reflect.ValueOf(3).Convert(to.Type()))
 			}
-			require.NotEqual(t, before, v.means(), "Spec.%s changes nothing in Variable.means, nor is it in the list of this test", field.Name)
+			require.NotEqual(t, before, v.means(), "Spec.%s changes nothing in Variable.means, nor is it in the list of "+
+				"this test", field.Name)
 		}
 	}
 	check(nil, reflect.TypeFor[mapping.Plain]())

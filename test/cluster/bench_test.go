@@ -115,7 +115,8 @@ func year(b *testing.B, nodes int, load float64) {
 		m.advance(time.Duration(hour) * time.Hour)
 		busy += m.busy()
 	}
-	b.Logf("in a year of the model %.0f%% of the nodes have a job; %.0f jobs begin a day, on %.1f nodes in the mean; a node "+
+	b.Logf("in a year of the model %.0f%% of the nodes have a job; %.0f jobs begin a day, on %.1f nodes in the mean; "+
+		"a node "+
 		"that has one gets another every %.2f hours", 100*float64(busy)/hours/float64(nodes), float64(m.started)/365,
 		float64(m.placed)/float64(m.started), float64(busy)/float64(m.placed))
 }

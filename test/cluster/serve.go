@@ -26,7 +26,8 @@ func OneJob(tb testing.TB, s *harness.Suite, nodes, ranks int) (discovery string
 		m.nodes = append(m.nodes, node{running: &place{job: &job{end: math.MaxInt64}, index: i}})
 	}
 	started := time.Now()
-	return exporters{machine: m, template: t, ranks: ranks, clock: func() time.Duration { return time.Since(started) }}.serve(tb)
+	return exporters{machine: m, template: t, ranks: ranks,
+		clock: func() time.Duration { return time.Since(started) }}.serve(tb)
 }
 
 // record runs a job of four ranks, of which rank 0 is late, and makes a template of its page: as it is after a while,

@@ -41,7 +41,10 @@ func datatypes() section {
 	}
 	others := []fixture.Type{fixture.Long, fixture.LongLong, fixture.Float, fixture.Bool}
 	features := each(standard, func(d fixture.Type) string { return code(d.Datatype) }, datatype)
-	features = append(features, each(others, func(d fixture.Type) string { return code(d.Datatype) + ", which the standard doesn't list" }, datatype)...)
+	features = append(features, each(others, func(d fixture.Type) string {
+		return code(d.Datatype) +
+			", which the standard doesn't list"
+	}, datatype)...)
 	features = append(features,
 		feature{"`MPI_CHAR` as a performance variable", charVariables},
 		feature{"any other datatype", otherDatatypes},

@@ -108,7 +108,8 @@ func listed(has func(trueVariable) bool, says func(pair) bool) check {
 			if has(p.truth) {
 				count++
 			}
-			assert.Equal(t, has(p.truth), says(p), "%s (a control variable: %v): the library says %+v, the agent %+v", p.truth.Name, p.control, p.truth, p.agent)
+			assert.Equal(t, has(p.truth), says(p), "%s (a control variable: %v): the library says %+v, the agent %+v",
+				p.truth.Name, p.control, p.truth, p.agent)
 		}
 		if count == 0 {
 			return notOffered

@@ -14,7 +14,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// The jobs of examples/calls/stencil.c: two ranks, of which rank 1 does twice the work, on MPICH, whose ranks spin, four times.
+// The jobs of examples/calls/stencil.c: two ranks, of which rank 1 does twice the work, on MPICH, whose ranks spin,
+// four times.
 const (
 	stencilOpenMPI, stencilMPICH = "stencil-openmpi", "stencil-mpich"
 
@@ -22,8 +23,8 @@ const (
 	slow                = 1
 )
 
-// profiled is a job that has ended, and what its ranks say themselves: how long they were in which function, and how long
-// all steps took, by their own clock.
+// profiled is a job that has ended, and what its ranks say themselves: how long they were in which function, and how
+// long all steps took, by their own clock.
 type profiled struct {
 	id         string
 	spent      []map[string]float64 // by rank; seconds

@@ -45,15 +45,16 @@ func newSite(p *harness.Prometheus) site {
 }
 
 const (
-	early, split, queued, phases, killed, aborted, mpich, lost, stuck, left = "early", "split", "queued", "phases", "killed",
+	early, split, queued, phases, killed, aborted, mpich, lost, stuck, left = "early", "split", "queued", "phases",
+		"killed",
 		"aborted", "mpich", "lost", "stuck", "left"
 
 	// messages of each round of traffic.c go out on "ring"; so many rounds, twice.
 	rounds = 40
 )
 
-// observe runs the jobs, which several Prometheus servers scrape. One has ended, and has left its exporter's page, when it
-// returns.
+// observe runs the jobs, which several Prometheus servers scrape. One has ended, and has left its exporter's page,
+// when it returns.
 func observe(t *testing.T) []site {
 	t.Helper()
 	rules := filepath.Join(t.TempDir(), "rules.yaml")
@@ -113,7 +114,8 @@ func observe(t *testing.T) []site {
 		run.Release(t, "ready")
 		run.AtHold(t, "half")
 	}
-	scraped(fmt.Sprintf(`count(count by (instance) (mpit_coll_monitoring_a2a_count_total{jobid=%q, comm="sums"} > 0))`, split), 2)
+	scraped(fmt.Sprintf(`count(count by (instance) (mpit_coll_monitoring_a2a_count_total{jobid=%q, comm="sums"} > 0))`,
+		split), 2)
 	scraped(fmt.Sprintf(`count(mpit_coll_monitoring_a2a_count_total{jobid=%q, comm="sums"} > 0)`, early), 2)
 	first.Finish(t, "half", "done")
 
@@ -154,7 +156,8 @@ func observe(t *testing.T) []site {
 	scraped(fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{jobid=%q, reason="finalize"}[1h]))`, early), 2)
 	// A rank without a last word is lost when it could have connected again.
 	for id, reason := range map[string]string{killed: "lost", aborted: "abort", left: "exit"} {
-		scraped(fmt.Sprintf(`count(count by (reason) (last_over_time(mpit_rank_end_info{jobid=%q, reason=%q}[1h])))`, id, reason), 1)
+		scraped(fmt.Sprintf(`count(count by (reason) (last_over_time(mpit_rank_end_info{jobid=%q, reason=%q}[1h])))`, id,
+			reason), 1)
 	}
 	scraped(`count({__name__=~"mpit_.+", jobid="early"}) or vector(0)`, 0)
 	// A node is lost with its job: nobody ever says that it has ended.
@@ -222,8 +225,8 @@ func (s site) ask(ctx context.Context, q target, values map[string]string) ([]ha
 	return s.answered[asked], nil
 }
 
-// moments are the site at the end of its time range and, for a Prometheus that forgets native histograms of jobs that have
-// ended, when these were there.
+// moments are the site at the end of its time range and, for a Prometheus that forgets native histograms of jobs that
+// have ended, when these were there.
 func (s site) moments() []site {
 	list := []site{s}
 	for _, job := range s.profiled {
@@ -308,7 +311,8 @@ func oneOfEachUnit(names []string) []string {
 }
 
 // order is all jobs, real ones first.
-var order = append([]string{split, early, queued, phases, killed, aborted, left, mpich, stuck, stencilOpenMPI, stencilMPICH,
+var order = append([]string{split, early, queued, phases, killed, aborted, left, mpich, stuck, stencilOpenMPI,
+	stencilMPICH,
 	"simulated", lost}, simulated...)
 
 func with(values map[string]string, name, value string) map[string]string {
@@ -378,7 +382,8 @@ func (s site) testData(t *testing.T) {
 	}
 	slices.Sort(unreal)
 	want := onlySimulated
-	if harness.OpenMPI(t).Major >= 6 { // 6.0.0rc2 tells what it counts for each peer only with its monitoring of messages, which crashes MPI_Init
+	// 6.0.0rc2 tells what it counts for each peer only with its monitoring of messages, which crashes MPI_Init
+	if harness.OpenMPI(t).Major >= 6 {
 		want = slices.Concat(want, []string{"Messages of collectives and one-sided operations: openmpi-4.1",
 			"Their bytes: openmpi-4.1"})
 	}
@@ -409,8 +414,8 @@ var onlySimulated = []string{
 	"Time spent matching: openmpi-4.1",
 }
 
-// selectors checks that each selector of a query finds a series in some job. A histogram is there either as its parts or
-// as a native one.
+// selectors checks that each selector of a query finds a series in some job. A histogram is there either as its parts
+// or as a native one.
 func (s site) selectors(t *testing.T, p panel, q target, choices []map[string]string, found map[string]bool) {
 	t.Helper()
 	missing := map[string]string{}

@@ -15,8 +15,8 @@ import (
 
 var drawing = filepath.Join("..", "..", "dashboards", "draw")
 
-// The dashboards are what Grafana's own schema says, in the version that docker-compose.yml runs. The schema is a package
-// of npm's, which only those have who draw.
+// The dashboards are what Grafana's own schema says, in the version that docker-compose.yml runs. The schema is a
+// package of npm's, which only those have who draw.
 func TestSchema(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(drawing, "node_modules", "grafana-schema-12")); err != nil {
 		t.Skip("Grafana's schema isn't here: cd dashboards/draw && npm ci")

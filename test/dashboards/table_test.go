@@ -242,8 +242,8 @@ func (s site) testTruth(t *testing.T) {
 	assert.Equal(t, map[string]string{"MPI_Barrier halo": "0", "(in no long call) ": "1"}, places)
 }
 
-// testShares holds the shares of a job's time to what its ranks say: no time is both useful and waited for, however busy
-// the machine is.
+// testShares holds the shares of a job's time to what its ranks say: no time is both useful and waited for, however
+// busy the machine is.
 func (s site) testShares(t *testing.T, job profiled, ofAll, ofJob map[string]string) {
 	ranks := panelOf(t, "mpit-job", "Ranks, from late to early")
 	observed, err := s.ask(t.Context(), target{Instant: true, Expr: `max by (rank) (last_over_time(` +

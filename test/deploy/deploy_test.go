@@ -93,7 +93,8 @@ func TestComposeMountsWhatIsThere(t *testing.T) {
 			assert.NotEmpty(t, s.HealthCheck, "%s has no health check", name)
 		default:
 			assert.Empty(t, s.Image, "%s is built here: compose would ask a registry for an image by that name first", name)
-			stage := regexp.MustCompile(`(?ms)^FROM [^\n]* AS ` + s.Build.Target + `$(.*?)(?:^FROM |\z)`).FindStringSubmatch(dockerfile)
+			stage := regexp.MustCompile(`(?ms)^FROM [^\n]* AS ` + s.Build.Target +
+				`$(.*?)(?:^FROM |\z)`).FindStringSubmatch(dockerfile)
 			require.NotNil(t, stage, "Dockerfile has no stage %s", s.Build.Target)
 			assert.Contains(t, stage[1], "\nHEALTHCHECK ", s.Build.Target)
 			assert.Regexp(t, `(?m)^USER \d+:\d+$`, stage[1], s.Build.Target)

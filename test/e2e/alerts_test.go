@@ -19,7 +19,8 @@ import (
 )
 
 // Each alert fires once in a real Prometheus, for the job or the exporter that it is meant for and no other; a job
-// that is well has none, nor has it when it ends. The rules are those of alerts/ but for their times: see harness.RulesInSeconds.
+// that is well has none, nor has it when it ends. The rules are those of alerts/ but for their times: see
+// harness.RulesInSeconds.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	limits := filepath.Join(t.TempDir(), "limits.yaml")
@@ -232,13 +233,14 @@ next:
 	return err
 }
 
-// expectAlerts compares what has fired at any time, of alerts with these labels: by alert the job, or the exporter where
-// it concerns one.
+// expectAlerts compares what has fired at any time, of alerts with these labels: by alert the job, or the exporter
+// where it concerns one.
 func expectAlerts(t *testing.T, prometheus *harness.Prometheus, matchers string, want map[string]string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	samples, err := prometheus.Query(ctx, `group by (alertname, jobid, instance) (max_over_time(ALERTS{alertstate="firing"`+matchers+`}[10m]))`)
+	samples, err := prometheus.Query(ctx,
+		`group by (alertname, jobid, instance) (max_over_time(ALERTS{alertstate="firing"`+matchers+`}[10m]))`)
 	require.NoError(t, err)
 	got := map[string]string{}
 	for _, s := range samples {

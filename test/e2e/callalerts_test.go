@@ -59,7 +59,8 @@ func TestAlertsOfCalls(t *testing.T) {
 	}
 	chatty.Release(t, "grown")
 	fires("MPICollectiveSlow", "chatty", "a collective takes")
-	fires("MPIJobMostlyInMPI", "chatty", "of their time in MPI calls, more than 80% for 15 minutes. Since the job began most of it has been, in its first twenty ranks, MPI_")
+	fires("MPIJobMostlyInMPI", "chatty", "of their time in MPI calls, more than 80% for 15 minutes. Since the job "+
+		"began most of it has been, in its first twenty ranks, MPI_")
 
 	for server, prometheus := range servers {
 		t.Run(server, func(t *testing.T) {

@@ -70,7 +70,8 @@ func TestCallsUnderWay(t *testing.T) {
 
 			plain := suite.Start(t, []string{suite.Binary(), "top", "--url=" + exporter.URL(""), "--count=1",
 				"--interval=1s"}, nil).Wait(t)
-			terminal := suite.Terminal(t, []string{suite.Binary(), "top", "--url=" + exporter.URL(""), "--interval=1s"}, nil, 100, 30)
+			terminal := suite.Terminal(t, []string{suite.Binary(), "top", "--url=" + exporter.URL(""), "--interval=1s"}, nil,
+				100, 30)
 			shown := terminal.Await(t, "an interval of the hang", contains(" 100 %", "\nLATE RANK  50 % useful"))
 			for _, text := range []string{plain.Stdout, shown} {
 				assert.Regexp(t, `(?m)^ *\d+s +MPI_Barrier +halo +0 +waits_for_the_others \(profile_stuck\.c:\d+\)$`, text)

@@ -80,7 +80,8 @@ func (p profileProgram) run(t *testing.T, exporter *harness.Exporter, job harnes
 		// The ranks keep their figures, so another exporter shows the same.
 		exporter.Kill(t)
 		exporter.Restart(t)
-		again := exporter.Await(t, "the calls so far, by another exporter", all(up(run), profiled(run, half), sized(run, half, asked, haveBytes)))
+		again := exporter.Await(t, "the calls so far, by another exporter", all(up(run), profiled(run, half), sized(run,
+			half, asked, haveBytes)))
 		assertDurations(t, again, run, half)
 	}
 
@@ -92,7 +93,8 @@ func (p profileProgram) run(t *testing.T, exporter *harness.Exporter, job harnes
 
 	result := run.Finish(t, "done")
 	end := readBooks(t, run, "end")
-	scrape = exporter.Await(t, "the calls of the ended job", all(ended(run, "finalize"), profiled(run, end), sized(run, end, asked, haveBytes), healthy))
+	scrape = exporter.Await(t, "the calls of the ended job", all(ended(run, "finalize"), profiled(run, end), sized(run,
+		end, asked, haveBytes), healthy))
 	assertDurations(t, scrape, run, end)
 	return result
 }

@@ -35,8 +35,8 @@ func TestDemo(t *testing.T) {
 	assert.Error(t, err, "somebody still listens")
 }
 
-// The jobs of docker-compose.yml have what all dashboards show: queues, and a call profile with sizes and peers; and one
-// of them a rank that is late. They end at the first signal.
+// The jobs of docker-compose.yml have what all dashboards show: queues, and a call profile with sizes and peers; and
+// one of them a rank that is late. They end at the first signal.
 func TestComposeJobs(t *testing.T) {
 	t.Parallel()
 	mpi := harness.OpenMPI(t)

@@ -55,8 +55,8 @@ func TestTimerRegisteredAtFirstUse(t *testing.T) {
 	}
 }
 
-// What MPICH has of its TIMERs is what is shown, of those that it registers at first use as well. MPICH has them only if
-// it was built with --enable-mpit-pvars.
+// What MPICH has of its TIMERs is what is shown, of those that it registers at first use as well. MPICH has them only
+// if it was built with --enable-mpit-pvars.
 func TestTimersAreTheLibrarysOwn(t *testing.T) {
 	t.Parallel()
 	mpi := harness.MPICH(t)

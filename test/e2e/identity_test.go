@@ -41,8 +41,8 @@ func TestTwoLaunchesOfOneJob(t *testing.T) {
 	}
 }
 
-// Without MPIT_JOB_ID and without a scheduler the launcher names the job: two are two. Where it has no name but its process,
-// the start of that is in the job's: the number is another launcher's one day.
+// Without MPIT_JOB_ID and without a scheduler the launcher names the job: two are two. Where it has no name but its
+// process, the start of that is in the job's: the number is another launcher's one day.
 func TestLaunchesWithoutJobID(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -117,7 +117,8 @@ func TestSpawnedWorld(t *testing.T) {
 		assert.Equal(t, "2", info.Labels["world_size"])
 	}
 	// What goes to another world's rank 0 doesn't go to rank 0.
-	exporter.Await(t, "the messages to the spawned world", all(expect(peerMessages, run.Labels(0).With("peer", "other"), 1),
+	exporter.Await(t, "the messages to the spawned world", all(expect(peerMessages, run.Labels(0).With("peer", "other"),
+		1),
 		expect(peerBytes, run.Labels(1).With("peer", "other"), 4), absent(peerMessages, run.Labels(0).With("peer", "0"))))
 	run.Release(t, "child")
 	result := run.Finish(t, "up")

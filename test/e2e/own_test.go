@@ -183,8 +183,8 @@ func TestOwnHoldsNoPipe(t *testing.T) {
 	}
 }
 
-// A Prometheus that isn't told when a file is gone, as on NFS, asks the address of an exporter that has ended with its job
-// until it looks again. No alert says that it is down; that of a node is, as long after its end.
+// A Prometheus that isn't told when a file is gone, as on NFS, asks the address of an exporter that has ended with its
+// job until it looks again. No alert says that it is down; that of a node is, as long after its end.
 func TestOwnIsNotDown(t *testing.T) {
 	t.Parallel()
 	o := newOwn(t)

@@ -44,7 +44,8 @@ func TestPrometheus(t *testing.T) {
 	prometheus.Await(t, fmt.Sprintf(`%s{jobid="traffic", comm="sums", rank="0"}`, allToAllCalls), single(50))
 	prometheus.Await(t, fmt.Sprintf(`rate(%s{jobid="traffic", comm="sums"}[1m]) > 0`, allToAllCalls), number(2))
 	// Joined with what describes the process.
-	prometheus.Await(t, fmt.Sprintf(`%s{comm="sums"} * on (jobid, world, rank) group_left (executable) mpit_process_info`, allToAllCalls),
+	prometheus.Await(t,
+		fmt.Sprintf(`%s{comm="sums"} * on (jobid, world, rank) group_left (executable) mpit_process_info`, allToAllCalls),
 		number(2))
 
 	traffic.Finish(t, "half", "done")

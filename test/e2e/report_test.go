@@ -81,7 +81,8 @@ const reportSteps = 40
 // uneven is a job of the stencil in which the others wait for rank 2.
 func uneven(mpi *harness.MPI, exec ...string) harness.Job {
 	return harness.Job{MPI: mpi, Ranks: 4, Program: "examples/calls/stencil.c", Exec: exec,
-		Args: []string{"--steps=" + strconv.Itoa(reportSteps), "--cells=32", "--pause=10", "--slow=2", "--factor=12", "--report"}}
+		Args: []string{"--steps=" + strconv.Itoa(reportSteps), "--cells=32", "--pause=10", "--slow=2", "--factor=12",
+			"--report"}}
 }
 
 // expectUneven compares a report of that job with the program's own clock.

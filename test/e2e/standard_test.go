@@ -57,7 +57,8 @@ func TestStandardABI(t *testing.T) {
 			run := suite.Start(t, append(suite.ExecCommand("--calls"), program), []string{"MPIT_AGENT_LOG=1"}).Wait(t)
 			assert.Equal(t, "standard: done\n", run.Stdout)
 			assert.Zero(t, run.Status)
-			assert.Contains(t, run.Stderr, `no ABI that the agent knows fits "MPICH Version: 5.99"; the program runs on unobserved`)
+			assert.Contains(t, run.Stderr,
+				`no ABI that the agent knows fits "MPICH Version: 5.99"; the program runs on unobserved`)
 		})
 	}
 }

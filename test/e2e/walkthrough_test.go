@@ -15,8 +15,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// What pages say to newcomers is run as it stands there, in bash, on a machine of its own as far as namespaces make one,
-// and prints what the page shows. "make build" alone is left out: it has been run.
+// What pages say to newcomers is run as it stands there, in bash, on a machine of its own as far as namespaces make
+// one, and prints what the page shows. "make build" alone is left out: it has been run.
 func TestWalkthroughs(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -26,7 +26,8 @@ func TestWalkthroughs(t *testing.T) {
 	}{
 		{page: "docs/why-slow.md", section: "## A case, from symptom to cause"},
 		{page: "docs/deploy.md", section: "## An alert in 15 minutes",
-			shorter: []string{"scrape_interval: 15s, evaluation_interval: 15s", "scrape_interval: 500ms, evaluation_interval: 1s"}},
+			shorter: []string{"scrape_interval: 15s, evaluation_interval: 15s",
+				"scrape_interval: 500ms, evaluation_interval: 1s"}},
 	}
 	for _, c := range cases {
 		t.Run(c.page, func(t *testing.T) {
@@ -117,7 +118,8 @@ func checkoutOf(t *testing.T) string {
 func machine(t *testing.T, name, line string) []string {
 	t.Helper()
 	apart := func(line string) []string {
-		return []string{"unshare", "--map-root-user", "--mount", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc",
+		return []string{"unshare", "--map-root-user", "--mount", "--net", "--uts", "--pid", "--fork", "--kill-child",
+			"--mount-proc",
 			"sh", "-c", "mount -t tmpfs tmpfs /run && hostname " + name + " && ip link set lo up && " + line}
 	}
 	if tried := suite.Start(t, apart("true"), nil).Wait(t); tried.Status != 0 {
@@ -126,9 +128,9 @@ func machine(t *testing.T, name, line string) []string {
 	return apart(line)
 }
 
-// shows compares what was printed with what a page shows of it. A line with nothing but … stands for any lines, and … in
-// a line for anything. Figures may be others, if they have a unit, a point or more than two digits: small whole numbers,
-// such as ranks, are what they are.
+// shows compares what was printed with what a page shows of it. A line with nothing but … stands for any lines, and …
+// in a line for anything. Figures may be others, if they have a unit, a point or more than two digits: small whole
+// numbers, such as ranks, are what they are.
 func shows(page, printed string) error {
 	lines := strings.Split(strings.TrimSpace(printed), "\n")
 	anywhere := false

@@ -183,14 +183,16 @@ func ranks(t *testing.T) map[string]mpittest.Config {
 // distributions is a rank with what the call profile measures: nothing, the shortest, the longest, all kinds, and as
 // many as a lie can have.
 func distributions(began time.Time) mpittest.Config {
-	cfg := mpittest.Config{Hello: mpit.Hello{ID: mpit.RankID{1}, PID: 4242, Size: 1, ThreadLevel: 3, InitTime: began, AgentVersion: "1.0"}}
+	cfg := mpittest.Config{Hello: mpit.Hello{ID: mpit.RankID{1}, PID: 4242, Size: 1, ThreadLevel: 3, InitTime: began,
+		AgentVersion: "1.0"}}
 	every := make([]time.Duration, 44)
 	for k := range every {
 		every[k] = time.Duration(math.Ldexp(1e9, k-30))
 	}
 	lies := slices.Repeat([]any{uint64(math.MaxUint64)}, mpittest.DistributionElements)
 	for i, values := range [][]any{
-		mpittest.Distribution(), mpittest.Distribution(0), mpittest.Distribution(5000 * time.Second), mpittest.Distribution(every...), lies,
+		mpittest.Distribution(), mpittest.Distribution(0), mpittest.Distribution(5000 * time.Second),
+		mpittest.Distribution(every...), lies,
 		mpittest.Distribution(time.Nanosecond, time.Second, time.Second), mpittest.Distribution(2, 2, 3),
 	} {
 		v := mpittest.DistributionVariable(fmt.Sprint("mpit_call_time_MPI_", i), mpit.BindNone)

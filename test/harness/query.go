@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// QueryAt asks for an instant vector. A scalar is a vector of one sample without labels; of a native histogram the value
-// is its count.
+// QueryAt asks for an instant vector. A scalar is a vector of one sample without labels; of a native histogram the
+// value is its count.
 func (p *Prometheus) QueryAt(ctx context.Context, expression string, at time.Time) ([]Sample, error) {
 	var answer struct {
 		Data struct {

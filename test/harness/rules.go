@@ -9,9 +9,9 @@ import (
 )
 
 // RulesInSeconds are copies of the rules of alerts/ whose times are short enough for a test: a second for each minute
-// and a minute for each hour, wherever a time stands: for, keep_firing_for, interval, offset and ranges, the 300 seconds
-// of a young job and those of a long call; and 100 messages a second are many, for a slow machine has no more. Nothing
-// else is changed.
+// and a minute for each hour, wherever a time stands: for, keep_firing_for, interval, offset and ranges, the 300
+// seconds of a young job and those of a long call; and 100 messages a second are many, for a slow machine has no more.
+// Nothing else is changed.
 func (s *Suite) RulesInSeconds(tb testing.TB) []string {
 	tb.Helper()
 	dir := s.Dir(tb)

@@ -39,7 +39,8 @@ func pretend(tb testing.TB, jobs ...answers.Job) (address string) {
 }
 
 // several are jobs in the order in which the exporter puts them.
-var several = []answers.Job{{ID: "4710", Kind: answers.Hung, Ranks: 8}, {ID: "4711", Kind: answers.Imbalanced, Ranks: 4},
+var several = []answers.Job{{ID: "4710", Kind: answers.Hung, Ranks: 8}, {ID: "4711", Kind: answers.Imbalanced,
+	Ranks: 4},
 	{ID: "4712", Kind: answers.Healthy, Ranks: 32}, {ID: "4713", Kind: answers.Unmeasured, Ranks: 2},
 	{ID: "4700", Kind: answers.Broken, Ranks: 4}}
 
@@ -50,8 +51,10 @@ func TestSeveralJobs(t *testing.T) {
 	u := startBrowser(t).open(t, address)
 	u.await(`document.querySelectorAll("#jobs li").length === 5`)
 	assert.Equal(t, []string{"100 % hung", "47 % useful, 45 % waiting, 8 % communication"},
-		evaluate[[]string](u, `[...document.querySelectorAll("#jobs .bar")].slice(0, 2).map((bar) => bar.getAttribute("aria-label").replace(/4[5-9] % useful, 4[3-7]/, "47 % useful, 45"))`))
-	assert.Equal(t, "not measured", evaluate[string](u, `document.querySelectorAll("#jobs .bar")[3].getAttribute("aria-label")`))
+		evaluate[[]string](u,
+			`[...document.querySelectorAll("#jobs .bar")].slice(0, 2).map((bar) => bar.getAttribute("aria-label").replace(/4[5-9] % useful, 4[3-7]/, "47 % useful, 45"))`))
+	assert.Equal(t, "not measured", evaluate[string](u,
+		`document.querySelectorAll("#jobs .bar")[3].getAttribute("aria-label")`))
 	assert.Equal(t, "4710 · stencil", evaluate[string](u, `document.querySelector("#jobs [aria-current]").textContent`))
 	u.await(`document.getElementById("job-title").textContent === "Job 4710 · stencil"`)
 	u.await(`document.querySelector("#under-way-table tbody").rows[0].innerText.replace(/\s+/g, " ") === "6 min 52 s MPI_Allreduce on residual 0–4, 6–7 7 ranks stencil+0x12ab"`)
@@ -71,7 +74,8 @@ func TestSeveralJobs(t *testing.T) {
 		u.script(`document.querySelector("#call-table button").click()`)
 		u.script(`document.querySelector("#call-table button").click()`)
 		assert.True(t, slices.IsSorted(functions()))
-		assert.Equal(t, "ascending", evaluate[string](u, `document.querySelector("#call-table th").getAttribute("aria-sort")`))
+		assert.Equal(t, "ascending", evaluate[string](u,
+			`document.querySelector("#call-table th").getAttribute("aria-sort")`))
 		u.script(`location.reload()`)
 		u.await(`document.querySelectorAll("#call-table tbody tr").length === 6`)
 		assert.True(t, slices.IsSorted(functions()), "the address says so")
@@ -112,7 +116,8 @@ func TestAccessibilityOfStrips(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %s, %d pixels", job.Kind, c.theme, c.width), func(t *testing.T) {
 				require.NoError(t, chromedp.Do(u.ctx, theme(c.theme), chromedp.EmulateViewport(c.width, 900)))
 				u.keepsNobodyOut(t, c.width)
-				assert.Empty(t, evaluate[[]string](u, `[...document.querySelectorAll("#live .wide")].filter((w) => w.scrollWidth > w.clientWidth).map((w) => w.getAttribute("aria-label"))`),
+				assert.Empty(t, evaluate[[]string](u,
+					`[...document.querySelectorAll("#live .wide")].filter((w) => w.scrollWidth > w.clientWidth).map((w) => w.getAttribute("aria-label"))`),
 					"not even a table is wider than the window")
 			})
 		}
@@ -132,8 +137,8 @@ func TestThousandRanks(t *testing.T) {
 }
 
 // BenchmarkFrames is how long frames take while a page of a thousand ranks is scrolled and comes up to date each
-// second, beside those of the same page when it is paused: a busy machine shows in both. On any machine, an answer costs
-// the page's thread so much processor time more.
+// second, beside those of the same page when it is paused: a busy machine shows in both. On any machine, an answer
+// costs the page's thread so much processor time more.
 func BenchmarkFrames(b *testing.B) {
 	u := startBrowser(b).open(b, pretend(b, answers.Job{ID: "4711", Kind: answers.Imbalanced, Ranks: 1000}))
 	u.chooseInterval("1")
@@ -176,7 +181,8 @@ func BenchmarkFrames(b *testing.B) {
 // processor is how many seconds the page's thread has been busy.
 func (u *tab) processor() float64 {
 	u.t.Helper()
-	metrics, err := chromedp.Run(u.ctx, func(ctx context.Context, t *chromedp.Target) (performance.GetMetricsResult, error) {
+	metrics, err := chromedp.Run(u.ctx, func(ctx context.Context, t *chromedp.Target) (performance.GetMetricsResult,
+		error) {
 		return cdp.Call(ctx, t, performance.GetMetrics, cdp.Empty{})
 	})
 	require.NoError(u.t, err)

@@ -91,11 +91,14 @@ func TestHostileNamesStayText(t *testing.T) {
 
 	assert.Equal(t, "undefined", evaluate[string](u, `typeof window.hacked`))
 	assert.Equal(t, 1, evaluate[int](u, `document.scripts.length`))
-	assert.Zero(t, evaluate[int](u, `document.querySelectorAll("img, iframe, object, embed, base, form, style, [onerror], [onfocus], [autofocus], [style]").length`))
-	assert.Zero(t, evaluate[int](u, `[...document.querySelectorAll("#live a")].filter((a) => a.protocol !== "http:" || a.origin !== location.origin).length`))
+	assert.Zero(t, evaluate[int](u,
+		`document.querySelectorAll("img, iframe, object, embed, base, form, style, [onerror], [onfocus], [autofocus], [style]").length`))
+	assert.Zero(t, evaluate[int](u,
+		`[...document.querySelectorAll("#live a")].filter((a) => a.protocol !== "http:" || a.origin !== location.origin).length`))
 	assert.Equal(t, "undefined", evaluate[string](u, `typeof ({}).name`), "nothing has got into all objects")
 
 	// Even somebody who got a text into a sink would be stopped by the browser.
-	assert.Equal(t, "TypeError", evaluate[string](u, `(() => { try { document.body.innerHTML = "<b>"; return "" } catch (e) { return e.name } })()`))
+	assert.Equal(t, "TypeError", evaluate[string](u,
+		`(() => { try { document.body.innerHTML = "<b>"; return "" } catch (e) { return e.name } })()`))
 	u.forgive("This document requires 'TrustedHTML'")
 }

@@ -153,7 +153,8 @@ func TestPageOfARealJob(t *testing.T) {
 	server, run := standing(t)
 	u := startBrowser(t).open(t, server.URL("/"))
 	samePage(t, u, server, run, 0)
-	assert.Equal(t, "unknown: job "+run.ID+" · unexpected-c.openmpi – MPI_T exporter", evaluate[string](u, "document.title"))
+	assert.Equal(t, "unknown: job "+run.ID+" · unexpected-c.openmpi – MPI_T exporter", evaluate[string](u,
+		"document.title"))
 	about := evaluate[string](u, `document.getElementById("job-about").innerText`)
 	assert.Contains(t, about, "2 of 2 ranks")
 	assert.Contains(t, about, "openmpi "+harness.OpenMPI(t).Version)
@@ -230,7 +231,8 @@ func TestKeyboard(t *testing.T) {
 		u.key(kb.Tab)
 		stops = append(stops, evaluate[string](u, where))
 	}
-	assert.Equal(t, []string{"A", "whole", "interval", "pause", "region", "rank-table", "rank-table", "region", "ranks", "filter",
+	assert.Equal(t, []string{"A", "whole", "interval", "pause", "region", "rank-table", "rank-table", "region", "ranks",
+		"filter",
 		"treeitem", "region", "A", "A"},
 		stops)
 

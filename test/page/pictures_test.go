@@ -26,7 +26,8 @@ const maxPicture = 150_000 // bytes
 
 // pictures are those of the documentation; those of the live page are of real jobs that run meanwhile,
 // but for the last.
-var pictures = []string{"page-light", "page-dark", "page-narrow", "page-healthy", "page-killed", "page-hung", "page-128"}
+var pictures = []string{"page-light", "page-dark", "page-narrow", "page-healthy", "page-killed", "page-hung",
+	"page-128"}
 
 // TestPictures makes them with -update. It takes five minutes until a job is said to hang.
 func TestPictures(t *testing.T) {

@@ -176,7 +176,8 @@ func TestPageWithoutScripts(t *testing.T) {
 	text := evaluate[string](u, `document.body.innerText`)
 	assert.Contains(t, text, "The live page needs JavaScript")
 	assert.NotContains(t, text, "Variables of one rank", "nothing that stays empty")
-	for _, path := range evaluate[[]string](u, `[...document.querySelectorAll("footer a")].map((a) => a.getAttribute("href"))`) {
+	for _, path := range evaluate[[]string](u,
+		`[...document.querySelectorAll("footer a")].map((a) => a.getAttribute("href"))`) {
 		_, _ = server.Get(t, "/"+path, "")
 	}
 }

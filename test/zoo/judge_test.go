@@ -78,7 +78,8 @@ func TestNamedIn(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	d := Draw{Culprit: 2, Partner: 0, Tag: 123, Name: "halo"}
-	late := Kind{Class: "collectives", Ranks: 4, Pinned: true, State: []string{"late rank"}, Also: []string{"communication"},
+	late := Kind{Class: "collectives", Ranks: 4, Pinned: true, State: []string{"late rank"},
+		Also: []string{"communication"},
 		Name: []string{"culprit"}, Says: []string{"MPI_Barrier", "@"}}
 	dead := Kind{Class: "messages", Ranks: 4, State: []string{"deadlock"}, Name: []string{"culprit", "partner"},
 		Says: []string{"#"}}
@@ -92,7 +93,8 @@ func TestJudge(t *testing.T) {
 		{"all of it", late, Said{State: "late rank", Text: "wait in MPI_Barrier on halo for rank 2", Ranks: []int{2}}, Right},
 		{"without the call", late, Said{State: "late rank", Text: "wait for rank 2", Ranks: []int{2}}, Silent},
 		{"without the rank", late, Said{State: "late rank", Text: "in MPI_Barrier on halo"}, Silent},
-		{"another rank", late, Said{State: "late rank", Text: "wait in MPI_Barrier on halo for rank 1", Ranks: []int{1}}, Wrong},
+		{"another rank", late, Said{State: "late rank", Text: "wait in MPI_Barrier on halo for rank 1", Ranks: []int{1}},
+			Wrong},
 		{"less than could be said", late, Said{State: "communication", Text: "60 % in MPI"}, Silent},
 		{"less, and another rank", late, Said{State: "communication", Text: "60 % in MPI; rank 3", Ranks: []int{3}}, Wrong},
 		{"nothing", late, Said{State: "unknown"}, Silent},
@@ -112,7 +114,8 @@ func TestJudge(t *testing.T) {
 
 func TestScore(t *testing.T) {
 	d := Draw{Culprit: 1}
-	k := Kind{Class: "collectives", Ranks: 2, Pinned: true, State: []string{"late rank"}, Name: []string{"culprit"}, Within: 3}
+	k := Kind{Class: "collectives", Ranks: 2, Pinned: true, State: []string{"late rank"}, Name: []string{"culprit"},
+		Within: 3}
 	say := func(second float64, state string, ranks ...int) Said {
 		return Said{Second: second, State: state, Ranks: ranks}
 	}

@@ -31,7 +31,8 @@ func Table(rows []row) string {
 			classes = append(classes, r.kind.Class)
 		}
 	}
-	b.WriteString("\n| class | screen | runs | right | silent | misleading | wrong | seconds until right (median) | flips |\n")
+	b.WriteString("\n| class | screen | runs | right | silent | misleading | wrong | seconds until right (median) | " +
+		"flips |\n")
 	b.WriteString("|---|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, class := range append(classes, "all trouble") {
 		for _, screen := range screens {
@@ -75,7 +76,8 @@ func TestTable(t *testing.T) {
 	rows := []row{
 		{Kind{Kind: "late", Class: "collectives"}, "mpich", 1, map[string]Score{
 			"page": {Judgement: Judgement{Right, ""}, Until: 3}, "report": {Judgement: Judgement{Wrong, "names rank 1"}}}},
-		{Kind{Kind: "balanced", Class: "healthy"}, "mpich", 1, map[string]Score{"page": {Judgement: Judgement{Silent, ""}, Until: -1}}},
+		{Kind{Kind: "balanced", Class: "healthy"}, "mpich", 1, map[string]Score{"page": {Judgement: Judgement{Silent, ""},
+			Until: -1}}},
 	}
 	text := Table(rows)
 	for _, line := range []string{

@@ -29,8 +29,9 @@ var (
 	seeds   = flag.Uint64("zoo.seeds", 1, "run each so often, with seeds from 1 on")
 	profile = flag.String("zoo.calls", "peers", "what exec --calls is given; empty: nothing")
 	record  = flag.Bool("zoo.record", false, "write testdata/recordings anew")
-	settle  = flag.Duration("zoo.settle", 0, "an answer that hasn't changed for so long counts as the last one; 0: none does")
-	alerts  = flag.Bool("zoo.alerts", true, "ask a third of them for alerts, too")
+	settle  = flag.Duration("zoo.settle", 0, "an answer that hasn't changed for so long counts as the last one; 0: "+
+		"none does")
+	alerts = flag.Bool("zoo.alerts", true, "ask a third of them for alerts, too")
 )
 
 // recordings is where the ranks are whose verdict TestRecordings asks for.
@@ -170,8 +171,8 @@ func (v verdict) said(second float64) Said {
 // extra is how long a run is looked at after the time at which the answer is due.
 const extra = 5
 
-// watch calls look every second until the kind's time is over, and due once the answer is due; it ends the launcher when
-// that is asked for. look returns what was said, without its figures.
+// watch calls look every second until the kind's time is over, and due once the answer is due; it ends the launcher
+// when that is asked for. look returns what was said, without its figures.
 func (k *Kind) watch(t *testing.T, run *harness.Run, look func(second float64) string, due func()) {
 	t.Helper()
 	begin, since := time.Now(), time.Now()
@@ -283,12 +284,13 @@ func topSaid(text string, second float64) Said {
 }
 
 // ofAlert is the state that an alert stands for.
-var ofAlert = map[string]string{"MPIJobHung": "hung", "MPIJobWaitsForRank": "waiting", "MPIRankStuck": "waits for a rank",
+var ofAlert = map[string]string{"MPIJobHung": "hung", "MPIJobWaitsForRank": "waiting",
+	"MPIRankStuck": "waits for a rank",
 	"MPIRanksLate": "waits for a rank", "MPIRankGone": "crashed", "MPIRanksWaitForOne": "late rank",
 	"MPIJobMostlyInMPI": "communication"}
 
-// onTwoNodes asks Prometheus for the alerts on the job, with each half of its ranks on another exporter, and rules whose
-// minutes are seconds.
+// onTwoNodes asks Prometheus for the alerts on the job, with each half of its ranks on another exporter, and rules
+// whose minutes are seconds.
 func (k *Kind) onTwoNodes(t *testing.T, mpi *harness.MPI, d Draw) Score {
 	t.Helper()
 	near, far := suite.Exporter(t), suite.Exporter(t)
@@ -308,8 +310,8 @@ func (k *Kind) onTwoNodes(t *testing.T, mpi *harness.MPI, d Draw) Score {
 	return k.ScoreOf(d, said)
 }
 
-// alertSaid is what the firing alerts on a job say, of which the one with the worst state counts. Without one nothing is
-// said, which is right for a healthy job.
+// alertSaid is what the firing alerts on a job say, of which the one with the worst state counts. Without one nothing
+// is said, which is right for a healthy job.
 func alertSaid(k *Kind, alerts []harness.Alert, id string, second float64) Said {
 	said := Said{Second: second, State: "unknown"}
 	if k.Healthy() {

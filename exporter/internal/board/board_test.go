@@ -162,7 +162,8 @@ func TestHistogram(t *testing.T) {
 	}}
 	show(p, r, figures)
 	families := p.Messages().Families()
-	got := families[slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_x" })].Metric[0].Histogram
+	got := families[slices.IndexFunc(families,
+		func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_x" })].Metric[0].Histogram
 	require.Len(t, got.Bucket, 2)
 	assert.Equal(t, []uint64{3, 7}, []uint64{got.Bucket[0].GetCumulativeCount(), got.Bucket[1].GetCumulativeCount()})
 	assert.Equal(t, uint64(12), got.GetSampleCount())

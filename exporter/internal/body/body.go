@@ -1,6 +1,6 @@
-// Package body is the page as it is sent. Its families are compressed while they are written, once for all scrapers; what
-// is added for one of them is put between when it is sent, in the coding that this scraper takes. It knows nothing of
-// formats.
+// Package body is the page as it is sent. Its families are compressed while they are written, once for all scrapers;
+// what is added for one of them is put between when it is sent, in the coding that this scraper takes. It knows
+// nothing of formats.
 package body
 
 import (

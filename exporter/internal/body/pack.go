@@ -81,8 +81,8 @@ type Response struct {
 	length   int64 // of what they say
 }
 
-// Response is a body with what else is on the page for one client, in the order of names as far as Gap allows it, and this end.
-// Where a name stands in both, the body's stays. It is good until the body is released.
+// Response is a body with what else is on the page for one client, in the order of names as far as Gap allows it, and
+// this end. Where a name stands in both, the body's stays. It is good until the body is released.
 func (b *Body) Response(more *Extra, end string) *Response {
 	var other pack
 	other.begin()

@@ -56,7 +56,8 @@ func (s *grpcServer) kill() {
 }
 
 // Export is the service.
-func (s *grpcServer) Export(ctx context.Context, message *collector.ExportMetricsServiceRequest) (*collector.ExportMetricsServiceResponse, error) {
+func (s *grpcServer) Export(ctx context.Context,
+	message *collector.ExportMetricsServiceRequest) (*collector.ExportMetricsServiceResponse, error) {
 	request := &Request{Message: message, Header: map[string][]string{}}
 	if header, ok := metadata.FromIncomingContext(ctx); ok {
 		request.Header = header
@@ -78,7 +79,8 @@ func (s *grpcServer) Export(ctx context.Context, message *collector.ExportMetric
 		if answer.unavailable {
 			code = codes.Unavailable
 		}
-		st, err := status.New(code, answer.message).WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(answer.after)})
+		st, err := status.New(code,
+			answer.message).WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(answer.after)})
 		if err != nil {
 			return nil, status.Error(codes.Internal, err.Error())
 		}

@@ -137,11 +137,12 @@ func client(ctx context.Context, t *testing.T, r *Receiver, authority *Authority
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = exporter.Shutdown(context.WithoutCancel(ctx)) })
 	return func(ctx context.Context) error {
-		return exporter.Export(ctx, &metricdata.ResourceMetrics{ScopeMetrics: []metricdata.ScopeMetrics{{Metrics: []metricdata.Metrics{
-			{Name: "mpit.calls", Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality,
-				IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{{Value: 1}, {Value: 2}}}},
-			{Name: "a long name of a metric that does not stand in the way of a bound of 64 bytes",
-				Data: metricdata.Gauge[float64]{}},
-		}}}})
+		return exporter.Export(ctx,
+			&metricdata.ResourceMetrics{ScopeMetrics: []metricdata.ScopeMetrics{{Metrics: []metricdata.Metrics{
+				{Name: "mpit.calls", Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality,
+					IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{{Value: 1}, {Value: 2}}}},
+				{Name: "a long name of a metric that does not stand in the way of a bound of 64 bytes",
+					Data: metricdata.Gauge[float64]{}},
+			}}}})
 	}
 }

@@ -196,7 +196,8 @@ func calls(names []string, shares [][]float64, ranks []object, observed float64)
 			continue
 		}
 		list = append(list, object{"function": function, "kind": "comm", "object": on, "calls": 100 * len(shares[i]),
-			"seconds": sum, "share": sum / observed, "bytes": object{"sent": 1600 * len(shares[i])}, "most_rank": ranks[most]["rank"],
+			"seconds": sum, "share": sum / observed, "bytes": object{"sent": 1600 * len(shares[i])},
+			"most_rank":    ranks[most]["rank"],
 			"most_seconds": shares[i][most], "by_rank": shares[i]})
 	}
 	return list

@@ -98,8 +98,8 @@ func Lines(err error) []string {
 	return strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' })
 }
 
-// Await does something, but returns when ctx ends, whatever it is doing by then. It is for what may be abandoned when the
-// program ends.
+// Await does something, but returns when ctx ends, whatever it is doing by then. It is for what may be abandoned when
+// the program ends.
 func Await(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()

@@ -14,7 +14,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
-// Any user may listen on the port where an exporter is expected: what it answers is bounded, by what would become of it.
+// Any user may listen on the port where an exporter is expected: what it answers is bounded, by what would become of
+// it.
 func TestAnswersAreBounded(t *testing.T) {
 	for text, room := range map[string]int{
 		`"` + strings.Repeat("x", 1000) + `"`:           1000 * perByte,
@@ -45,7 +46,8 @@ func TestEndlessAnswer(t *testing.T) {
 	defer server.Close()
 	var list api.ValueList
 	err := (&HTTP{URL: server.URL}).Get(t.Context(), "list", "", "values", &list)
-	require.ErrorContains(t, err, "list: reading the answer of "+server.URL+"/api/v1/values: the answer is too large: it would "+
+	require.ErrorContains(t, err, "list: reading the answer of "+server.URL+"/api/v1/values: the answer is too "+
+		"large: it would "+
 		"take more than 1024 MiB of memory; choose a job with --jobid and --user")
 	assert.Empty(t, list.Ranks)
 	assert.Less(t, sent, 64<<20)

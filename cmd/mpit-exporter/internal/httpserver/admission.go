@@ -152,8 +152,8 @@ func (a *admission) leave(v *visit) {
 // errTooMuch is why an answer is not made.
 var errTooMuch = errors.New("answers that are being read take too much memory; try again")
 
-// hold notes that the answer holds so much more. Without room for it, those go whose answers have been read for longest:
-// of the same address at once, of another one after a while.
+// hold notes that the answer holds so much more. Without room for it, those go whose answers have been read for
+// longest: of the same address at once, of another one after a while.
 func (v *visit) hold(bytes int) error {
 	a := v.admission
 	a.mu.Lock()

@@ -209,7 +209,8 @@ func (d *deadlined) SetWriteDeadline(at time.Time) error { d.until = at; return 
 // A client has a time to read its answer that begins with the first byte, also where nobody waits for its place.
 func TestUnreadPageIsGivenUp(t *testing.T) {
 	d := &deadlined{ResponseWriter: httptest.NewRecorder()}
-	h := newAdmission(1, 1, loopback(), newRefusals()).of(scrape, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h := newAdmission(1, 1, loopback(), newRefusals()).of(scrape, http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
 		assert.Zero(t, d.until)
 		before := time.Now()
 		_, _ = w.Write([]byte("x"))
@@ -288,8 +289,9 @@ func TestAnswersAreBoundedInBytes(t *testing.T) {
 // A page that reaches the exporter through a browser by a name of its own gets nothing, and changes nothing.
 func TestHostsAreKnown(t *testing.T) {
 	for host, good := range map[string]bool{
-		"127.0.0.1": true, "127.0.0.1:9799": true, "[::1]:9799": true, "[::1]": true, "192.0.2.1": true, "[fe80::1%25eth0]:1": true,
-		"localhost": true, "LocalHost:1": true, "localhost.": true,
+		"127.0.0.1": true, "127.0.0.1:9799": true, "[::1]:9799": true, "[::1]": true, "192.0.2.1": true,
+		"[fe80::1%25eth0]:1": true,
+		"localhost":          true, "LocalHost:1": true, "localhost.": true,
 		"node1": true, "node1:9799": true, "node1.cluster.example:9799": true, "NODE1.cluster.example.": true,
 		"allowed.example": true,
 		"evil.example":    false, "node1.evil.example": false, "localhost.evil.example": false, "": false,

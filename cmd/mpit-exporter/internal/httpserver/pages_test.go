@@ -16,7 +16,8 @@ func pageOf(t *testing.T, pprof bool) http.Handler {
 	t.Helper()
 	handler, err := pages{
 		telemetryPath: "/a/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
-		live: http.NotFoundHandler(), admission: newAdmission(1, 1, loopback(), newRefusals()), names: []string{"example.com"},
+		live: http.NotFoundHandler(), admission: newAdmission(1, 1, loopback(), newRefusals()),
+		names: []string{"example.com"},
 		ready: func() bool { return true }, pprof: pprof,
 	}.mux()
 	require.NoError(t, err)
@@ -36,7 +37,8 @@ func TestPageLinksToAllOthers(t *testing.T) {
 	}
 	want := []string{
 		"-/page/icon.svg", "-/page/palette.css", "-/page/style.css", "-/page/main.js", "#variables",
-		"a/metrics", "api/v1/jobs", "api/v1/report", "api/v1/ranks", "api/v1/catalogue", "api/v1/kept", "api/v1/values", "-/healthy", "-/ready",
+		"a/metrics", "api/v1/jobs", "api/v1/report", "api/v1/ranks", "api/v1/catalogue", "api/v1/kept", "api/v1/values",
+		"-/healthy", "-/ready",
 	}
 	assert.Equal(t, want, links(false))
 	assert.Equal(t, append(want, "debug/pprof/"), links(true))

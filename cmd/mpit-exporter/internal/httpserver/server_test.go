@@ -72,7 +72,8 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 			reloads := 0
 			handler, err := pages{
 				telemetryPath: "/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
-				live: http.NotFoundHandler(), admission: newAdmission(1, 1, loopback(), newRefusals()), names: []string{"example.com"},
+				live: http.NotFoundHandler(), admission: newAdmission(1, 1, loopback(), newRefusals()),
+				names:  []string{"example.com"},
 				ready:  func() bool { return true },
 				reload: func(context.Context) error { reloads++; return nil },
 			}.mux()

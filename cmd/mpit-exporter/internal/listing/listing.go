@@ -27,7 +27,8 @@ const maxObjects = 50
 // Write writes the parts of a catalogue that are selected. A description stands last in its line, whole.
 func Write(w io.Writer, c *api.Catalogue, s Selection) error {
 	t := table.New(w)
-	fmt.Fprintf(t, "%s\n", mapping.OneLine(title(&c.Rank, fmt.Sprintf("as in rank %d of %d", c.Rank.Rank, c.Rank.WorldSize))))
+	fmt.Fprintf(t, "%s\n", mapping.OneLine(title(&c.Rank, fmt.Sprintf("as in rank %d of %d", c.Rank.Rank,
+		c.Rank.WorldSize))))
 	if s.Short() {
 		table.Row(t, "NAME", "BIND", "METRIC", "DESCRIPTION")
 		for i := range c.Variables {

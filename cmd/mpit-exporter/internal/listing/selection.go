@@ -6,7 +6,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
-// Selection is what of a catalogue is listed. Without any of these it is the short list of variables, with their values.
+// Selection is what of a catalogue is listed. Without any of these it is the short list of variables, with their
+// values.
 type Selection struct {
 	All              bool
 	ControlVariables bool

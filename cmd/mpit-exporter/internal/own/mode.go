@@ -221,8 +221,8 @@ func (o *Mode) say(line string) {
 	}
 }
 
-// endKilled ends ranks that have no connection any more and whose process has left. The exporter gives their last sample
-// two seconds to come; mpirun has ended by then, and the user has read the report.
+// endKilled ends ranks that have no connection any more and whose process has left. The exporter gives their last
+// sample two seconds to come; mpirun has ended by then, and the user has read the report.
 func (o *Mode) endKilled(ranks []api.RankValues) (killed bool) {
 	for i := range ranks {
 		if r := &ranks[i].Rank; !r.Disconnected.IsZero() && o.presence.HasLeft(r.PeerPID) {
@@ -288,7 +288,8 @@ func (o *Mode) Begin(
 	var answer answer
 	for _, address := range addresses(o.page.Listeners, o.order.Host) {
 		answer.Lines = append(answer.Lines,
-			fmt.Sprintf("metrics of this job at %[1]s://%[2]s%[3]s (live page: %[1]s://%[2]s/)", o.page.scheme(), address, o.page.Path))
+			fmt.Sprintf("metrics of this job at %[1]s://%[2]s%[3]s (live page: %[1]s://%[2]s/)", o.page.scheme(), address,
+				o.page.Path))
 	}
 	if o.endpoint != "" {
 		answer.Lines = append(answer.Lines, "metrics of this job are pushed to "+o.endpoint)

@@ -99,8 +99,8 @@ func TestAwaitEnd(t *testing.T) {
 	}
 }
 
-// TestReportOfAKilledRank: who looks at the report when mpirun has ended reads that ranks were killed, though the exporter
-// still waits for what may come of them.
+// TestReportOfAKilledRank: who looks at the report when mpirun has ended reads that ranks were killed, though the
+// exporter still waits for what may come of them.
 func TestReportOfAKilledRank(t *testing.T) {
 	p := listenPresence(t)
 	pid, kill := cmdtest.Sleeper(t)
@@ -155,8 +155,8 @@ func TestReportOfAKilledRank(t *testing.T) {
 	assert.Equal(t, map[int]string{0: "lost", 1: ""}, ends())
 }
 
-// TestReportThatCannotBeWritten: it is said once, to who reads stderr, and no rank waits for it. A pipe's reader finds its
-// end although the exporter is there.
+// TestReportThatCannotBeWritten: it is said once, to who reads stderr, and no rank waits for it. A pipe's reader finds
+// its end although the exporter is there.
 func TestReportThatCannotBeWritten(t *testing.T) {
 	reads, writes, err := os.Pipe()
 	require.NoError(t, err)
@@ -178,7 +178,8 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	require.NoError(t, writes.Close())
 	text, err := io.ReadAll(reads)
 	require.NoError(t, err)
-	assert.Regexp(t, "^mpit-exporter: no report: [^\n]*/gone[^\n]*: no such file or directory; name another file with --report\n$",
+	assert.Regexp(t, "^mpit-exporter: no report: [^\n]*/gone[^\n]*: no such file or directory; name another file "+
+		"with --report\n$",
 		string(text))
 	o.say("nobody listens")
 

@@ -35,7 +35,8 @@ func TestOwnIsBounded(t *testing.T) {
 	o := &Settings{Enabled: true, parent: parent, patience: 50 * time.Millisecond, otlp: &pushing.Flags{}}
 	var stderr bytes.Buffer
 	assert.Equal(t, dir.File(sockets.AgentFile), o.Join(t.Context(), nil, cli.Stdio{Err: &stderr}))
-	assert.Equal(t, "mpit-exporter: --own: its exporter does not listen after 50ms; the program runs on unobserved\n", stderr.String())
+	assert.Equal(t, "mpit-exporter: --own: its exporter does not listen after 50ms; the program runs on unobserved\n",
+		stderr.String())
 	stderr.Reset()
 	o.Join(t.Context(), preload.Environment{"MPI_LOCALRANKID=1"}, cli.Stdio{Err: &stderr})
 	assert.Empty(t, stderr.String(), "another process says it")

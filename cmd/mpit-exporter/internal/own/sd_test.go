@@ -50,7 +50,8 @@ func TestOthersCanWriteTargets(t *testing.T) {
 		assert.Len(t, writable(dir), warned, mode)
 	}
 	require.NoError(t, os.Chmod(dir, 0o777))
-	assert.Equal(t, []string{"--own.sd-dir: others can write in " + dir + " (mode 0777), and Prometheus scrapes what they " +
+	assert.Equal(t, []string{"--own.sd-dir: others can write in " + dir +
+		" (mode 0777), and Prometheus scrapes what they " +
 		"put there; chmod go-w unless you trust them"}, writable(dir))
 	assert.Empty(t, writable(filepath.Join(dir, "missing")))
 }

@@ -142,7 +142,8 @@ func (o *Settings) words() (*os.File, error) {
 
 func (o *Settings) order(dir *place.Dir, l launch.Launch) order {
 	order := order{
-		Linger: o.linger, SDDir: o.sdDir, Log: o.log, Report: o.report, ReportMode: 0o666 &^ umask(), Page: o.paged(), JobID: l.ID.JobID, World: l.ID.World,
+		Linger: o.linger, SDDir: o.sdDir, Log: o.log, Report: o.report, ReportMode: 0o666 &^ umask(), Page: o.paged(),
+		JobID: l.ID.JobID, World: l.ID.World,
 	}
 	order.Wait = o.FinalWait()
 	if o.otlp.Asked() {

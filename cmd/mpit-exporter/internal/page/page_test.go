@@ -40,7 +40,8 @@ func TestPageFiles(t *testing.T) {
 		assert.Equal(t, http.StatusMethodNotAllowed, cmdtest.Request(handler, http.MethodPost, path).Code, path)
 
 		body := strings.ReplaceAll(answer.Body.String(), "http://www.w3.org/2000/svg", "")
-		assert.NotRegexp(t, `https?://|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function\(|style=`, body, path)
+		assert.NotRegexp(t,
+			`https?://|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function\(|style=`, body, path)
 	}
 	for _, path := range []string{"/index.html", "/nothing", "/-/page/", "/-/page/index.html", "/-/page/nothing.js"} {
 		assert.Equal(t, http.StatusNotFound, cmdtest.Request(handler, http.MethodGet, path).Code, path)

@@ -58,7 +58,8 @@ func TestEndlessAnswer(t *testing.T) {
 			sent += wrote
 		}
 	})
-	require.ErrorContains(t, err, "the answer is too large: it would take more than 2048 MiB of memory; choose with --jobid")
+	require.ErrorContains(t, err, "the answer is too large: it would take more than 2048 MiB of memory; choose with "+
+		"--jobid")
 	assert.Less(t, sent, 64<<20)
 }
 
@@ -66,13 +67,15 @@ func TestTooManyRanks(t *testing.T) {
 	v := newVector(jobtest.Began)
 	take := v.taking(v.takeCurrent)
 	for n := range maxRanks + 1 {
-		err := take(&model.Sample{Metric: model.Metric{"__name__": "mpit_rank_up", "jobid": model.LabelValue(strconv.Itoa(n))}})
+		err := take(&model.Sample{Metric: model.Metric{"__name__": "mpit_rank_up",
+			"jobid": model.LabelValue(strconv.Itoa(n))}})
 		require.Equal(t, n == maxRanks, errors.Is(err, client.ErrTooLarge), "rank %d", n)
 	}
 }
 
 func TestGarbage(t *testing.T) {
-	for _, text := range []string{"", "[]", "{}", `{"data":7}`, `{"data":{"result":{}}}`, `{"data":{"result":[{"metric":7}]}}`,
+	for _, text := range []string{"", "[]", "{}", `{"data":7}`, `{"data":{"result":{}}}`,
+		`{"data":{"result":[{"metric":7}]}}`,
 		`{"data":{"result":[]}`, "<html>"} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, text)

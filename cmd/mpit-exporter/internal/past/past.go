@@ -54,8 +54,8 @@ const (
 
 var isLevelName = regexp.MustCompile(`^(` + levelNames + `)$`)
 
-// Ask asks the Prometheus at an address what it has of jobs, up to a moment and since so long before it. It returns what
-// job.Of takes.
+// Ask asks the Prometheus at an address what it has of jobs, up to a moment and since so long before it. It returns
+// what job.Of takes.
 func Ask(ctx context.Context, address string, which Which, at time.Time, since time.Duration) (
 	[]api.ValueList, error) {
 	base, err := url.Parse(address)

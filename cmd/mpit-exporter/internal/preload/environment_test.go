@@ -25,13 +25,15 @@ func TestFindAgent(t *testing.T) {
 		{"beside the program", "", "beside/mpit-exporter", "beside/" + AgentLibraryName, ""},
 		{"where packages put it", "", "bin/mpit-exporter", "lib/mpit-exporter/" + AgentLibraryName, ""},
 		{"where the environment says", "own/agent.so", "beside/mpit-exporter", "own/agent.so", ""},
-		{"nowhere", "", "a/b/mpit-exporter", "", "agent library libmpit-agent.so not found (looked for " + dir + "/a/b/libmpit-agent.so and " +
+		{"nowhere", "", "a/b/mpit-exporter", "", "agent library libmpit-agent.so not found (looked for " + dir +
+			"/a/b/libmpit-agent.so and " +
 			dir + "/a/lib/mpit-exporter/libmpit-agent.so); build it with make, or name it in MPIT_AGENT_LIBRARY"},
 		{"a directory", "directory.so", "beside/mpit-exporter", "",
 			"agent library: " + dir + "/directory.so, which MPIT_AGENT_LIBRARY names, is not there; correct or " +
 				"unset it"},
 		{"a path that ld.so would split", "with space/agent.so", "beside/mpit-exporter", "",
-			`agent library: the path "` + dir + `/with space/agent.so" has a space, colon or dollar in it, which LD_PRELOAD can't express; move it, or name a link to it in MPIT_AGENT_LIBRARY`},
+			`agent library: the path "` + dir +
+				`/with space/agent.so" has a space, colon or dollar in it, which LD_PRELOAD can't express; move it, or name a link to it in MPIT_AGENT_LIBRARY`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := agentLibrary().find(test.named, filepath.Join(dir, test.executable))
@@ -154,7 +156,8 @@ func TestAgentEnvironment(t *testing.T) {
 			[]string{"MPIT_SOCKET=/other", "MPIT_JOB_ID=other", "MPIT_JOB_ID=twice", "MPIT_AGENT_DENY=other",
 				"MPIT_AGENT_LOG=0"},
 			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_SOCKET=/s", "MPIT_JOB_ID=j", "MPIT_AGENT_DENY=+a*,b",
-				"MPIT_AGENT_LOG=1", "MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*"}, []string{"--monitoring leaves Open MPI's monitoring " +
+				"MPIT_AGENT_LOG=1", "MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*"},
+			[]string{"--monitoring leaves Open MPI's monitoring " +
 				"component off, for it ends programs that are correct; if yours is known to run with it, set " +
 				"OMPI_MCA_pml_monitoring_enable=2. --calls counts messages and bytes and harms nothing"}},
 		{"events", Settings{Events: true}, nil, []string{"LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=+mpit_event*"}, nil},
@@ -164,14 +167,16 @@ func TestAgentEnvironment(t *testing.T) {
 		{"what is not asked for stays", Settings{}, []string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other"},
 			[]string{"MPIT_SOCKET=/other", "MPIT_AGENT_DENY=other", "LD_PRELOAD=/lib/agent.so"}, nil},
 		{"monitoring is on already", Settings{Monitoring: true}, []string{"OMPI_MCA_pml_monitoring_enable=2"},
-			[]string{"OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*"}, nil},
+			[]string{"OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so",
+				"MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*"}, nil},
 		{"what is to be opened has been said", Settings{Monitoring: true},
 			[]string{"MPIT_AGENT_OPEN=runtime_*", "OMPI_MCA_pml_monitoring_enable=2"},
 			[]string{"MPIT_AGENT_OPEN=runtime_*", "OMPI_MCA_pml_monitoring_enable=2", "LD_PRELOAD=/lib/agent.so"},
 			nil},
 		{"the user has decided about monitoring", Settings{Monitoring: true},
 			[]string{"OMPI_MCA_pml_monitoring_enable=0"},
-			[]string{"OMPI_MCA_pml_monitoring_enable=0", "LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*"}, nil},
+			[]string{"OMPI_MCA_pml_monitoring_enable=0", "LD_PRELOAD=/lib/agent.so",
+				"MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*"}, nil},
 		{"monitoring stays off", Settings{Monitoring: true}, nil,
 			[]string{"LD_PRELOAD=/lib/agent.so", "MPIT_AGENT_OPEN=+runtime_spc_*,*_monitoring_*"},
 			[]string{"--monitoring leaves Open MPI's monitoring component off, for it ends programs that are " +

@@ -83,8 +83,8 @@ func (s Settings) Environ(env []string) (changed, notes []string) {
 	return e, notes
 }
 
-// open returns what is opened of those variables that are opened on request only. The plus: besides what the environment
-// has switched on for Open MPI.
+// open returns what is opened of those variables that are opened on request only. The plus: besides what the
+// environment has switched on for Open MPI.
 func (s *Settings) open() string {
 	var patterns []string
 	if s.Monitoring {

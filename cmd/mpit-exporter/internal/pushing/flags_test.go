@@ -126,7 +126,8 @@ func FuzzHeaders(f *testing.F) {
 			assert.Equal(t, strings.ToLower(name), name)
 		}
 		if err != nil {
-			assert.Regexp(t, `^line [0-9]+: (a name and a value are needed|the name must consist of|the value of [A-Za-z0-9._-]+ has a control character$)|^bufio.Scanner: token too long$`, err.Error())
+			assert.Regexp(t,
+				`^line [0-9]+: (a name and a value are needed|the name must consist of|the value of [A-Za-z0-9._-]+ has a control character$)|^bufio.Scanner: token too long$`, err.Error())
 		}
 	})
 }

@@ -86,7 +86,8 @@ func (v *view) matrix() [][]cell {
 		if err != nil || to < 0 || to >= size || m.From < 0 || m.From >= size {
 			continue // other
 		}
-		rows[m.From][to] = cell{fmt.Sprintf("%d to %d: %s, %s messages", m.From, to, units.Bytes(m.Bytes), units.Number(m.Messages)),
+		rows[m.From][to] = cell{fmt.Sprintf("%d to %d: %s, %s messages", m.From, to, units.Bytes(m.Bytes),
+			units.Number(m.Messages)),
 			strconv.FormatFloat(max(m.Bytes/most, 0.05), 'f', 2, 64)}
 	}
 	return rows

@@ -58,7 +58,8 @@ func Comparison(c *job.Comparison, w io.Writer) error {
 		verdict string
 	}{{"Before", &c.Before, c.Verdicts.Before}, {"After", &c.After, c.Verdicts.After}} {
 		fmt.Fprintf(&b, "%-7s job %s, %s, %s: %s\n", run.name+":", mapping.OneLine(run.job.ID),
-			mapping.OneLine(path.Base(cmp.Or(run.job.Program, "unknown program"))), units.Count(run.job.Observed, "rank"), mapping.OneLine(run.verdict))
+			mapping.OneLine(path.Base(cmp.Or(run.job.Program, "unknown program"))), units.Count(run.job.Observed, "rank"),
+			mapping.OneLine(run.verdict))
 	}
 	fmt.Fprintf(&b, "The mean rank takes %s; it took %s: %s\n\n", units.Duration(c.Observed.After),
 		units.Duration(c.Observed.Before), signed(c.Observed.Costs()))

@@ -122,12 +122,14 @@ func (v *view) calls() section {
 		if c.Calls > 0 {
 			mean = units.Duration(c.Seconds / c.Calls)
 		}
-		s.Rows = append(s.Rows, row{Cells: []string{units.Percent(c.Share), units.Duration(c.Seconds), units.Number(c.Calls), mean,
+		s.Rows = append(s.Rows, row{Cells: []string{units.Percent(c.Share), units.Duration(c.Seconds),
+			units.Number(c.Calls), mean,
 			c.Function, c.Object, fmt.Sprintf("%d: %s", c.Most, units.Duration(c.MostSeconds)), bytesACall(c)},
 			Parts: []part{{"mpi", min(c.Share, 1)}}})
 	}
 	if secondsOf(list) > 1.05*inside(v.report) {
-		s.Notes = append(s.Notes, "Other threads than those that initialised MPI call it, too; shares are of these threads' time.")
+		s.Notes = append(s.Notes, "Other threads than those that initialised MPI call it, too; shares are of these "+
+			"threads' time.")
 	}
 	if more := len(list) - shownCalls; more > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more, with %s", more, units.Duration(secondsOf(list[shownCalls:]))))
@@ -219,7 +221,8 @@ func (v *view) messages() section {
 	for i := range list[:min(len(list), shownPairs)] {
 		m := &list[i]
 		s.Rows = append(s.Rows, row{Cells: []string{units.Bytes(m.Bytes), units.Number(m.Messages),
-			units.Bytes(m.Bytes / m.Messages), strconv.Itoa(m.From), m.To}, Parts: []part{{"send", m.Bytes / max(list[0].Bytes, 1)}}})
+			units.Bytes(m.Bytes / m.Messages), strconv.Itoa(m.From), m.To}, Parts: []part{{"send", m.Bytes / max(list[0].Bytes,
+			1)}}})
 	}
 	if more := len(list) - shownPairs; more > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more pairs", more))

@@ -159,7 +159,8 @@ func judged(r *job.Report) (badge terminal.Piece, text string) {
 func (v *View) about(r *job.Report, columns int) []terminal.Line {
 	j := &r.Job
 	title := "Job " + v.name(r)
-	if name := strings.Trim(mapping.OneLine(j.Name)+", "+mapping.OneLine(path.Base(j.Program)), ", "); name != "" && name != "." {
+	if name := strings.Trim(mapping.OneLine(j.Name)+", "+mapping.OneLine(path.Base(j.Program)), ", "); name != "" &&
+		name != "." {
 		title += ": " + name
 	}
 	title += ", user " + cmp.Or(mapping.OneLine(j.User), "unknown") + ", "

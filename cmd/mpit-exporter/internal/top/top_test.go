@@ -151,8 +151,9 @@ var sizes = [][2]int{{80, 24}, {120, 40}, {200, 60}}
 
 // What top shows is in testdata, for each job and size.
 func TestScreens(t *testing.T) {
-	for name, j := range map[string]*played{"healthy": &healthy, "imbalanced": &imbalanced, "hung": &hung, "killed": &killed,
-		"large": &large} {
+	for name, j := range map[string]*played{"healthy": &healthy, "imbalanced": &imbalanced, "hung": &hung,
+		"killed": &killed,
+		"large":  &large} {
 		t.Run(name, func(t *testing.T) {
 			r := j.report(t)
 			for i := range r.Ranks {

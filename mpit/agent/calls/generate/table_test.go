@@ -162,7 +162,8 @@ func TestShippedTable(t *testing.T) {
 		hasCount := kinds[kindCount] || kinds[kindCounts] || kinds[kindUnit] || f.name == "MPI_Buffer_detach" ||
 			f.name == "MPI_Comm_detach_buffer" ||
 			f.name == "MPI_Session_detach_buffer"
-		assert.Equal(t, hasCount, wide, "%s has a count, or has none, and so has a form for large counts, or has none", f.name)
+		assert.Equal(t, hasCount, wide, "%s has a count, or has none, and so has a form for large counts, or has none",
+			f.name)
 		// A blocking receive or read knows what has come; a non-blocking one, room.
 		if m.needsStatus() {
 			assert.False(t, kinds[kindRequestAt], f.name)

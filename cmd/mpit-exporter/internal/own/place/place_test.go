@@ -89,7 +89,8 @@ func TestOpenBase(t *testing.T) {
 	assert.ErrorContains(t, err, "too long a path for a socket in it; name another directory with --own.dir")
 }
 
-// TestParents: the user's own directory comes first, if it is that; the home directory is there for when all else is taken.
+// TestParents: the user's own directory comes first, if it is that; the home directory is there for when all else is
+// taken.
 func TestParents(t *testing.T) {
 	dir := t.TempDir()
 	own, open, link := filepath.Join(dir, "own"), filepath.Join(dir, "open"), filepath.Join(dir, "link")
