@@ -233,7 +233,7 @@ func TestConfigExplain(t *testing.T) {
 		{"what the agent itself measures", []string{"mpit_call_time_MPI_Send", "--bind=comm"}, []string{
 			"mpit_call_time_MPI_Send of class TIMER, MPI_UINT64_T, in any library",
 			`mpit_call_time_seconds_count{jobid="…",world="…",user="…",rank="0",comm="MPI_COMM_WORLD",function="MPI_Send"}`,
-			"name defaults/calls.yaml:4 call_time", "class the agent timer", "unit the agent s", "object default true",
+			"name defaults/calls.yaml:5 call_time", "class the agent timer", "unit the agent s", "object default true",
 		}, []string{"any other library"}},
 		{"sizes that the agent itself counts", []string{"mpit_call_size_MPI_Send", "--bind=comm"}, []string{
 			"mpit_call_size_MPI_Send of class AGGREGATE, MPI_UINT64_T, in any library",
