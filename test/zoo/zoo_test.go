@@ -1,13 +1,13 @@
 package zoo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
@@ -93,18 +94,18 @@ func TestZoo(t *testing.T) {
 // start runs the program. far is the socket of the upper half of its ranks, if that is another one.
 func (k *Kind) start(t *testing.T, mpi *harness.MPI, d Draw, near, far string) *harness.Run {
 	t.Helper()
-	job := harness.Job{MPI: mpi, Ranks: k.Ranks, Program: "zoo/" + k.Program, Args: k.Args(d), Socket: near,
+	run := harness.Job{MPI: mpi, Ranks: k.Ranks, Program: "zoo/" + k.Program, Args: k.Args(d), Socket: near,
 		Dir: suite.Dir(t)}
 	if k.Command != nil {
-		job.Program, job.Command = "", append([]string{harness.Tool(t, k.Command[0])}, k.Command[1:]...)
+		run.Program, run.Command = "", append([]string{harness.Tool(t, k.Command[0])}, k.Command[1:]...)
 		for name, text := range k.input(t) {
-			require.NoError(t, os.WriteFile(filepath.Join(job.Dir, name), text, 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(run.Dir, name), text, 0o600))
 		}
 	}
 	if *profile != "" {
-		job.Exec = []string{"--calls=" + *profile}
+		run.Exec = []string{"--calls=" + *profile}
 	} else {
-		job.Exec = []string{"--calls"}
+		run.Exec = []string{"--calls"}
 	}
 	script := `rank="${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"; `
 	if far != "" {
@@ -113,14 +114,14 @@ func (k *Kind) start(t *testing.T, mpi *harness.MPI, d Draw, near, far string) *
 	switch {
 	case k.Pinned:
 		script += `exec taskset -c $((rank % 2)) "$@"`
-		job.Env = append(job.Env, "OMPI_MCA_mpi_yield_when_idle=0")
+		run.Env = append(run.Env, "OMPI_MCA_mpi_yield_when_idle=0")
 	case k.Cores != "":
 		script += `exec taskset -c ` + k.Cores + ` "$@"`
 	default:
 		script += `exec "$@"`
 	}
-	job.Wrap = []string{"sh", "-c", script, "sh"}
-	return suite.Run(t, job)
+	run.Wrap = []string{"sh", "-c", script, "sh"}
+	return suite.Run(t, run)
 }
 
 // input are the files that an installed program reads.
@@ -155,9 +156,11 @@ type jobs struct {
 type verdict struct {
 	State string `json:"state"`
 	Text  string `json:"text"`
-	Late  *struct {
-		Rank int `json:"rank"`
-	} `json:"late"`
+	Late  *late  `json:"late"`
+}
+
+type late struct {
+	Rank int `json:"rank"`
 }
 
 func (v verdict) said(second float64) Said {
@@ -264,9 +267,9 @@ func firstOf(ctx context.Context, exporter *harness.Exporter, id string) (*verdi
 	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
 		return nil, err
 	}
-	for _, job := range answer.Jobs {
-		if strings.HasPrefix(job.Job.ID, id) {
-			return &job.Verdict, nil
+	for _, j := range answer.Jobs {
+		if strings.HasPrefix(j.Job.ID, id) {
+			return &j.Verdict, nil
 		}
 	}
 	return nil, nil
@@ -399,16 +402,17 @@ func TestRecordings(t *testing.T) {
 	assert.Equal(t, string(want), said.String(), "%s, delete it to have it made anew", golden)
 }
 
-// judgeAgain has a report made of an exporter's answer.
+// judgeAgain is the verdict on the job that needs attention first, of those in an exporter's answer.
 func judgeAgain(t *testing.T, values json.RawMessage) verdict {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(values)
-	}))
-	defer server.Close()
-	out := suite.Start(t, []string{suite.Binary(), "report", "--output=json", "--url=" + server.URL}, nil).Wait(t)
-	var report struct{ Verdict verdict }
-	require.NoError(t, json.Unmarshal([]byte(out.Stdout), &report), "%+v", out)
-	return report.Verdict
+	var list api.ValueList
+	require.NoError(t, json.Unmarshal(values, &list))
+	reports := job.Of([]api.ValueList{list}, nil)
+	require.NotEmpty(t, reports)
+	of := slices.MinFunc(reports, func(a, b *job.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }).Verdict
+	v := verdict{State: of.State, Text: of.Text}
+	if of.Late != nil {
+		v.Late = &late{of.Late.Rank}
+	}
+	return v
 }
