@@ -190,8 +190,8 @@ func TestConfigShowEffective(t *testing.T) {
 }
 
 func TestConfigExplain(t *testing.T) {
-	dir := writeFiles(t, map[string]string{"mine.yaml": "rules:\n- match: {name: my_*, class: level, category: " +
-		"hot}\n  name: warm_$1\n- match: {name: my_*, class: level}\n  unit: KiBy\n- match: {name: gone}\n  drop: " +
+	dir := writeFiles(t, map[string]string{"mine.yaml": "rules:\n- match: {name: my_*, class: level, verbosity: " +
+		"user_all}\n  name: warm_$1\n- match: {name: my_*, class: level}\n  unit: KiBy\n- match: {name: gone}\n  drop: " +
 		"true\n"})
 	mine := filepath.Join(dir, "mine.yaml")
 	file := "--config.file=" + mine
@@ -209,14 +209,14 @@ func TestConfigExplain(t *testing.T) {
 			"scale default 1",
 		}, []string{"buckets", "any other"}},
 		{"a rule of one's own, in words of the standard", []string{"my_fire", "--class=MPI_T_PVAR_CLASS_LEVEL",
-			"--bind=MPI_T_BIND_MPI_COMM", "--datatype=MPI_INT", "--category=hot", "--category=x",
+			"--bind=MPI_T_BIND_MPI_COMM", "--datatype=MPI_INT",
 			"--verbosity=MPI_T_VERBOSITY_USER_ALL", "--library=mpich", "--library-version=4.2", file}, []string{
 			"my_fire of class LEVEL, MPI_INT, in mpich 4.2",
 			"name " + mine + ":2 warm_fire",
 			"unit " + mine + ":4 KiBy",
 		}, []string{"These rules may"}},
-		{"the same without category", []string{"my_fire", "--class=level", "--library=mpich", file}, []string{
-			"These rules may decide something, too; it depends on version, verbosity or category:", mine + ":2",
+		{"the same without verbosity", []string{"my_fire", "--class=level", "--library=mpich", file}, []string{
+			"These rules may decide something, too; it depends on version or verbosity:", mine + ":2",
 		}, []string{"warm_fire"}},
 		{"what is left out", []string{"gone", "--class=counter", "--library=mpich", file},
 			[]string{"It is left out (rule).", "drop " + mine + ":6 true"}, []string{"scale"}},

@@ -93,7 +93,6 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 	})
 	r.verbosity, err = parseVerbosity(m.Verbosity)
 	note("match.verbosity", err)
-	note("match.category", checkGlob(m.Category))
 	switch {
 	case m.Name != "" && m.Regexp != "":
 		note("match.regexp", complain("keep one of the two, or write two rules", "there is a name to match as well"))

@@ -42,50 +42,44 @@ func TestWhatARuleMatches(t *testing.T) {
 	v := mpit.Variable{Name: "coll_bcast_time", Class: mpit.ClassTimer, Bind: mpit.BindComm,
 		Verbosity: mpit.VerbosityTunerBasic}
 	lib := mapping.Library{Name: mapping.MPICH, Version: "4.1.2"}
-	categories := []string{"COLL", "ALL"}
 	for match, want := range map[string]bool{
-		"{}":                                                true,
-		"{library: mpich}":                                  true,
-		"{library: [openmpi, mpich]}":                       true,
-		"{library: openmpi}":                                false,
-		"{version: '>=4 <4.2'}":                             true,
-		"{version: '>=4.2'}":                                false,
-		"{name: coll_bcast_time}":                           true,
-		"{name: coll_bcast}":                                false,
-		"{name: coll_bcast_time2}":                          false,
-		"{name: coll_*_time}":                               true,
-		"{name: '*bcast*'}":                                 true,
-		"{name: 'coll_bcast_tim?'}":                         true,
-		"{name: 'coll_bcast_time?'}":                        false,
-		"{regexp: 'coll_[a-z]+_time'}":                      true,
-		"{regexp: 'bcast'}":                                 false, // the whole name
-		"{regexp: 'coll|coll_bcast_time'}":                  true,
-		"{regexp: '^coll_.*$'}":                             true,
-		"{regexp: '(?i)COLL_.*'}":                           true,
-		"{class: timer}":                                    true,
-		"{class: [counter, timer]}":                         true,
-		"{class: counter}":                                  false,
-		"{bind: comm}":                                      true,
-		"{bind: [none, comm]}":                              true,
-		"{bind: none}":                                      false,
-		"{verbosity: tuner_basic}":                          true,
-		"{verbosity: tuner_all}":                            false,
-		"{verbosity: <=tuner_all}":                          true,
-		"{verbosity: <tuner_basic}":                         false,
-		"{verbosity: '>user_all <mpidev_basic'}":            true,
-		"{category: COLL}":                                  true,
-		"{category: C*L}":                                   true,
-		"{category: coll}":                                  false,
-		"{library: mpich, class: timer, category: 'A??'}":   true,
-		"{library: mpich, class: timer, category: missing}": false,
+		"{}":                                         true,
+		"{library: mpich}":                           true,
+		"{library: [openmpi, mpich]}":                true,
+		"{library: openmpi}":                         false,
+		"{version: '>=4 <4.2'}":                      true,
+		"{version: '>=4.2'}":                         false,
+		"{name: coll_bcast_time}":                    true,
+		"{name: coll_bcast}":                         false,
+		"{name: coll_bcast_time2}":                   false,
+		"{name: coll_*_time}":                        true,
+		"{name: '*bcast*'}":                          true,
+		"{name: 'coll_bcast_tim?'}":                  true,
+		"{name: 'coll_bcast_time?'}":                 false,
+		"{regexp: 'coll_[a-z]+_time'}":               true,
+		"{regexp: 'bcast'}":                          false, // the whole name
+		"{regexp: 'coll|coll_bcast_time'}":           true,
+		"{regexp: '^coll_.*$'}":                      true,
+		"{regexp: '(?i)COLL_.*'}":                    true,
+		"{class: timer}":                             true,
+		"{class: [counter, timer]}":                  true,
+		"{class: counter}":                           false,
+		"{bind: comm}":                               true,
+		"{bind: [none, comm]}":                       true,
+		"{bind: none}":                               false,
+		"{verbosity: tuner_basic}":                   true,
+		"{verbosity: tuner_all}":                     false,
+		"{verbosity: <=tuner_all}":                   true,
+		"{verbosity: <tuner_basic}":                  false,
+		"{verbosity: '>user_all <mpidev_basic'}":     true,
+		"{library: mpich, class: timer, bind: comm}": true,
+		"{library: mpich, class: timer, bind: win}":  false,
 	} {
 		rules := forLibrary(compiled(t, "rules: [{match: "+match+", drop: true}]"), lib)
-		s, undecided := decide(rules, &v, categories, true)
-		assert.Equal(t, want, s.Drop, match)
-		assert.False(t, undecided, match)
+		assert.Equal(t, want, decide(rules, &v).Drop, match)
 	}
-	s, _ := decide(forLibrary(compiled(t, "rules: [{match: {verbosity: '<=mpidev_all'}, drop: true}]"), lib),
-		&mpit.Variable{}, nil, true)
+	s := decide(forLibrary(compiled(t, "rules: [{match: {verbosity: '<=mpidev_all'}, drop: true}]"), lib),
+		&mpit.Variable{})
 	assert.False(t, s.Drop, "a verbosity that isn't known lies in no range")
 }
 
@@ -111,8 +105,7 @@ rules:
     rank: node
     open: true
 `)
-	s, undecided := decide(rules, &mpit.Variable{Name: "x_bcast_time", Class: mpit.ClassSize}, nil, true)
-	assert.False(t, undecided)
+	s := decide(rules, &mpit.Variable{Name: "x_bcast_time", Class: mpit.ClassSize})
 	first, second := rules[0], rules[1]
 	assert.Equal(t, decided{
 		by: decidedBy(map[string]*compiledRule{
@@ -132,57 +125,21 @@ rules:
 		},
 	}, s)
 
-	s, _ = decide(rules, &mpit.Variable{Name: "x__calls", Class: mpit.ClassSize}, nil, true)
+	s = decide(rules, &mpit.Variable{Name: "x__calls", Class: mpit.ClassSize})
 	assert.Equal(t, "x_calls", s.Name)
 	assert.Empty(t, s.Labels, "a group that stands for nothing gives no label")
 	assert.True(t, s.Object)
 
-	s, _ = decide(nil, &mpit.Variable{Class: mpit.ClassLevel}, nil, true)
+	s = decide(nil, &mpit.Variable{Class: mpit.ClassLevel})
 	assert.Equal(t, decided{Properties: mapping.Properties{Class: mpit.ClassLevel, Unit: mapping.Unit{Scale: 1},
 		Scale: 1, Object: true}}, s, "without rules")
 }
 
 func TestLabelsAreCleanAndSorted(t *testing.T) {
 	rules := compiled(t, "rules: [{match: {regexp: '(?s)(?P<b>.)(?P<a>.*)'}}, {match: {regexp: '.*(?P<c>.)'}}]")
-	s, _ := decide(rules, &mpit.Variable{Name: "\xe9\x1bx" + strings.Repeat("é", 100)}, nil, true)
+	s := decide(rules, &mpit.Variable{Name: "\xe9\x1bx" + strings.Repeat("é", 100)})
 	assert.Equal(t, []mapping.Label{{Name: "a", Value: "\uFFFDx" + strings.Repeat("é", 62)},
 		{Name: "b", Value: "é"}}, s.Labels)
-}
-
-// While nobody knows the categories, it is known whether they could matter.
-func TestUndecidedByCategory(t *testing.T) {
-	rules := compiled(t, `
-rules:
-  - match: {name: a*}
-    unit: s
-  - match: {category: COLL, class: counter}
-    unit: By
-    drop: true
-  - match: {name: ab}
-    drop: false
-`)
-	for _, c := range []struct {
-		name      string
-		class     mpit.Class
-		undecided bool
-	}{
-		{"x", mpit.ClassLevel, false},  // of another class
-		{"x", mpit.ClassCounter, true}, // could be dropped
-		{"ab", mpit.ClassCounter, true},
-	} {
-		_, undecided := decide(rules, &mpit.Variable{Name: c.name, Class: c.class}, nil, false)
-		assert.Equal(t, c.undecided, undecided, c)
-	}
-	s, undecided := decide(rules, &mpit.Variable{Name: "x", Class: mpit.ClassCounter}, []string{"COLL"}, true)
-	assert.True(t, s.Drop)
-	assert.False(t, undecided)
-	s, undecided = decide(rules, &mpit.Variable{Name: "x", Class: mpit.ClassCounter}, nil, true)
-	assert.False(t, s.Drop, "known to stand in none")
-	assert.False(t, undecided)
-	// What it sets is set already.
-	_, undecided = decide(compiled(t, "rules: [{drop: false}, {match: {category: a}, drop: true}]"),
-		&mpit.Variable{}, nil, false)
-	assert.False(t, undecided)
 }
 
 // Drawn from few words, so that rules have to do with one another.
@@ -221,7 +178,6 @@ func drawRule(t *rapid.T, i int) string {
 		seldom("class", "counter", "[counter, level]"),
 		seldom("bind", "comm", "[comm, none]"),
 		seldom("verbosity", "user_basic", "<=user_all", "'>user_basic'"),
-		seldom("category", "a", "a*", "'*'"),
 	)
 	if rapid.Bool().Draw(t, "by regexp") {
 		match = append(match, draw("regexp", "a", "a.*", "'(?P<x>.*)'", "'a|b'"))
@@ -262,8 +218,7 @@ func TestShadowedRulesHaveNoEffect(t *testing.T) {
 				Bind:      rapid.SampledFrom([]mpit.Bind{mpit.BindNone, mpit.BindComm, mpit.BindWin}).Draw(t, "bind"),
 				Verbosity: mpit.Verbosity(rapid.IntRange(0, 9).Draw(t, "verbosity")),
 			}
-			categories := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "ab", "b"}), 0, 2).Draw(t, "categories")
-			s, _ := decide(forLibrary(all.rules, lib), &v, categories, true)
+			s := decide(forLibrary(all.rules, lib), &v)
 			for _, p := range problems {
 				for property, by := range s.by {
 					if by == nil || by.Source.Line != p.Line || s.Drop && !properties[property].kept {
@@ -308,8 +263,7 @@ func TestShadowedRules(t *testing.T) {
 		"kept before": {"rules:\n- {match: {name: abc}, drop: false}\n- {match: {name: a*}, drop: true}\n- {match: " +
 			"{name: ab*}, name: y}\n", ""},
 		// it may be a companion
-		"the dropped one's":    {"rules:\n- {match: {name: a*}, drop: true}\n- {match: {name: ab}, class: counter}\n", ""},
-		"category and without": {"rules:\n- {match: {category: a}, unit: s}\n- {unit: By}\n", ""},
+		"the dropped one's": {"rules:\n- {match: {name: a*}, drop: true}\n- {match: {name: ab}, class: counter}\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := together{rules: compiled(t, c.text)}

@@ -39,7 +39,6 @@ rules:
       class: timer
       bind: [comm, win]
       verbosity: "<=user_all"
-      category: coll*
     drop: false
     class: timer
     unit: us
@@ -71,13 +70,13 @@ rules:
 			Match: Match{
 				Library: List{"mpich", "mvapich"}, Version: ">=4.0 <5.1", Regexp: "x_(?P<function>.+)_time",
 				Class: List{"timer"},
-				Bind:  List{"comm", "win"}, Verbosity: "<=user_all", Category: "coll*",
+				Bind:  List{"comm", "win"}, Verbosity: "<=user_all",
 			},
 			Drop: &no, Class: "timer", Unit: "us", Scale: &thousand, Name: "x_time", Help: "Time in x.",
 			Merge: mapping.MergeSum, Elements: mapping.ElementsPeer,
 			Nonzero: &yes, Object: &no, Companion: "x_${function}_calls", Buckets: []float64{0.001, 1, 1000},
 			Offset: &yes, Rank: mapping.RankNode, Open: &yes,
-		}, {Source: Source{"all.yaml", 34}, Name: "plain"}},
+		}, {Source: Source{"all.yaml", 33}, Name: "plain"}},
 	}, f)
 	for i := range reflect.TypeFor[Rule]().NumField() {
 		assert.False(t, reflect.ValueOf(f.Rules[0]).Field(i).IsZero() && reflect.TypeFor[Rule]().Field(i).Name != "Source",
@@ -135,8 +134,10 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"key of rule": {oneRule("match: {drop: true}"),
 			`2:11: match has no key "drop"; write it beside match, not under it`},
 		"nearly a key": {oneRule("elemnts: peer"), `2:3: a rule has no key "elemnts"; write elements`},
+		"removed key": {oneRule("match: {category: coll}\ndrop: true"), `2:11: match has no key "category"; match by ` +
+			"name instead; mpit-exporter list --category=NAME shows which names a category has"},
 		"no near key": {oneRule("match: {xyzzy: 1}"),
-			`2:11: match has no key "xyzzy"; write one of bind, category, class, library, name, regexp, verbosity, version`},
+			`2:11: match has no key "xyzzy"; write one of bind, class, library, name, regexp, verbosity, version`},
 		"bool":   {oneRule("drop: yes"), `2:9: drop is "yes"; write true or false`},
 		"number": {oneRule("scale: fast"), `2:10: scale is "fast"; write a number`},
 		"text":   {oneRule("help: [a]"), "2:9: help is a list; write a word or a text"},
@@ -144,7 +145,7 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"list of words": {oneRule("match: {class: {timer: 1}}\ndrop: true"),
 			"2:18: class is a mapping; write a list"},
 		"match is a word": {oneRule("match: foo\ndrop: true"),
-			`2:10: match is "foo"; write keys with values: bind, category, class, library, name, regexp, verbosity, version`},
+			`2:10: match is "foo"; write keys with values: bind, class, library, name, regexp, verbosity, version`},
 		"empty": {oneRule("match: {name: ''}\ndrop: true"),
 			"2:17: name is empty; write a value, or take the key out"},
 		"rule without a word": {oneRule("match: {name: a}"),

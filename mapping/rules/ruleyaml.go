@@ -293,10 +293,18 @@ func keysIn(fields map[string]int) func(yield func(string) bool) {
 	}
 }
 
+// removedKeys are keys that rule files once had, with what to do instead.
+var removedKeys = map[string]string{
+	"match.category": "match by name instead; mpit-exporter list --category=NAME shows which names a category has",
+}
+
 // oneKey is the remedy for a key that isn't known: the nearest one, where it belongs, or all.
 func oneKey(path, key string, fields map[string]int) string {
 	if key == "<<" {
 		return "write the keys out"
+	}
+	if remedy := removedKeys[path[strings.LastIndexByte(path, '.')+1:]+"."+key]; remedy != "" {
+		return remedy
 	}
 	rule, match := keysOf(reflect.TypeFor[Rule]()), keysOf(reflect.TypeFor[Match]())
 	if _, ok := match[key]; ok && strings.HasPrefix(path, "rules[") && !strings.HasSuffix(path, ".match") {

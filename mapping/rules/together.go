@@ -184,7 +184,6 @@ func (r *compiledRule) shadowed(by [propertyCount]*compiledRule) (Problem, bool)
 func (r *compiledRule) covers(o *compiledRule) bool {
 	return subset(o.Match.Library, r.Match.Library) && subset(o.classes, r.classes) && subset(o.binds, r.binds) &&
 		r.versions.contains(o.versions) && r.verbosity.contains(o.verbosity) &&
-		(r.Match.Category == "" || o.Match.Category != "" && globContains(r.Match.Category, o.Match.Category)) &&
 		r.coversName(o)
 }
 
