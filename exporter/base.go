@@ -33,8 +33,7 @@ type base struct {
 
 	now     func() time.Time
 	newRank func(m *variables.Mapper, p variables.Process) figures
-	proc    fs.FS       // /proc
-	grouped func() bool // rules match by category
+	proc    fs.FS // /proc
 	tuning
 }
 
@@ -57,7 +56,6 @@ type figures interface {
 	Requests() []uint32
 	Dropped() map[mapping.Reason]uint64
 	Infos() []variables.Info
-	SetCategories(c variables.Categories)
 	Close()
 }
 

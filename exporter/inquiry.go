@@ -2,9 +2,6 @@ package exporter
 
 import (
 	"context"
-	"errors"
-	"io"
-	"net"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
@@ -82,33 +79,19 @@ func (g *registry) conclude(r *rank) {
 // there, and again when it says that they have changed, or has new variables.
 func (g *registry) categoriesDue(r *rank, now time.Time) bool {
 	w := r.world
-	_, told := w.shared.standing()
 	switch {
 	case w.asking || now.Before(r.categoriesNotBefore):
 		return false
 	case w.source == r:
-		return w.stamp != r.facts.stamp || w.generation != r.variablesGeneration() || !told && g.grouped()
+		return w.stamp != r.facts.stamp || w.generation != r.variablesGeneration()
 	}
 	return w.source == nil || w.source.line == nil || w.source.end != mpit.EndNone
 }
 
-// categoriesFailed notes that a rank could not say its categories, and whether its world is to be told that nobody
-// can.
-func (g *registry) categoriesFailed(r *rank, err error) (tell bool) {
-	w := r.world
-	_, told := w.shared.standing()
-	w.asking, w.source, r.categoriesNotBefore = false, nil, g.now().Add(inquiryRetry)
+// categoriesFailed notes that a rank could not say its categories, and lets another one be asked.
+func (g *registry) categoriesFailed(r *rank, err error) {
+	r.world.asking, r.world.source, r.categoriesNotBefore = false, nil, g.now().Add(inquiryRetry)
 	g.log.Debug("asking a rank for its categories failed", append(r.attrs(), "err", err)...)
-	if told || connectionEnded(err) { // another rank will say, or this one when it is back
-		return false
-	}
-	w.shared.tell(nil, true)
-	return true
-}
-
-// connectionEnded says whether a question failed only because its connection ended.
-func connectionEnded(err error) bool {
-	return errors.Is(err, mpit.ErrFinal) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
 }
 
 // controlsDue says whether a rank's control variables are to be read: once after its first answer, then from time to
@@ -174,63 +157,26 @@ func (c *connection) inquire(ctx context.Context, what inquiry) {
 
 // takeCategories takes the answer in. A rank that did not give one leaves what is known, and lets another be asked.
 func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
-	w, g := r.world, rs.lock()
+	g := rs.lock()
 	known, variables, infos := g.table.byID[r.Key] == r, r.facts.variables, r.facts.infos
-	tell := known && err != nil && g.categoriesFailed(r, err)
-	g.unlock()
-	if tell {
-		rs.tellCategories(w)
+	if known && err != nil {
+		g.categoriesFailed(r, err)
 	}
+	g.unlock()
 	if !known || err != nil {
 		return
 	}
 	rows, over := categories.Rows(list, variables, infos)
-	told := rs.grouped()
-	var where categories.Standing
-	if told {
-		var more int
-		where, more = categories.StandingOf(list, variables)
-		over += more
+	g = rs.lock()
+	defer g.unlock()
+	if g.table.byID[r.Key] != r {
+		return // the world may have gone with it
 	}
-	func() {
-		g := rs.lock()
-		defer g.unlock()
-		if g.table.byID[r.Key] != r {
-			return // the world may have gone with it
-		}
-		var more int
-		w.asking = false
-		w.shared.tell(where, told)
-		w.rows, more = rs.categories.Replace(w.UID, w.rows, rows)
-		exposition.CountMore(rs.drop, w.left, self.DroppedBound, over+more)
-	}()
-	if told {
-		rs.tellCategories(w)
-	}
-}
-
-// tellCategories tells all ranks of a world its categories, as they are known now: figures that are made meanwhile
-// find out themselves.
-func (rs *ranks) tellCategories(w *world) {
-	var list []*rank
-	func() {
-		g := rs.lock()
-		defer g.unlock()
-		for _, r := range g.table.ordered {
-			if r.world == w {
-				list = append(list, r)
-			}
-		}
-	}()
-	for _, r := range list {
-		func() {
-			c := r.contents.Lock()
-			defer r.contents.Unlock()
-			if c.figures != nil {
-				c.guard("telling it its categories", c.learnCategories)
-			}
-		}()
-	}
+	w := r.world
+	w.asking = false
+	var more int
+	w.rows, more = rs.categories.Replace(w.UID, w.rows, rows)
+	exposition.CountMore(rs.drop, w.left, self.DroppedBound, over+more)
 }
 
 // takeControls takes a rank's control variables in. If they could not be read, the last ones stand.

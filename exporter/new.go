@@ -42,7 +42,6 @@ func New(cfg Config) (*Exporter, error) {
 	}
 	b.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
 	b.work = work.New(maxWork, workRate, func() time.Time { return b.now() }) // which tests change
-	b.grouped = func() bool { return b.mapper().NeedsCategories() }
 	rs := newRanks(b)
 	e := &Exporter{ranks: rs, pages: newPages(rs), door: newDoor()}
 	e.rounds.ranks, e.rounds.pages = rs, e.pages

@@ -25,7 +25,7 @@ type contents struct {
 	since    time.Time     // when figures were thrown away; zero: never
 	epoch    uint64        // of the rules that figures are made by
 	made     uint64        // how often figures have been made
-	anew     bool          // figures have news of the variables: they have just been made, or told categories
+	anew     bool          // figures have news of the variables: they have just been made, or other rules
 	selected bool          // the agent has been told what to read
 	reselect bool          // the agent is to be told what to read even if figures think that it knows
 	clock    time.Duration // of the newest sample that figures have taken
@@ -161,9 +161,6 @@ func (c *contents) takeIn(s *mpit.Sample) bool {
 		} else if rules.outdate(c, s) {
 			c.renew(rules)
 		}
-		if s.Status == mpit.SampleFinal {
-			c.categoriesAtLast()
-		}
 		c.update(s)
 		c.clock = max(c.clock, s.Monotonic)
 		// Figures that are made after a panic leave out the same things, which have been counted already.
@@ -221,14 +218,12 @@ func (c *contents) makeFigures(rules *ruling) {
 	c.made++
 	c.anew = true
 	c.reselect = c.reselect || c.selected
-	c.learnCategories()
 }
 
 // renew puts the rules that are in force into a rank's figures.
 func (c *contents) renew(rules *ruling) {
 	c.figures.Reload(rules.mapper, c.now())
 	c.epoch, c.anew, c.reselect = rules.epoch, true, true
-	c.learnCategories()
 }
 
 func (c *contents) countVariables() {
@@ -262,29 +257,6 @@ func (c *contents) shown() *board.Contents {
 	return &board.Contents{
 		Figures: c.figures, Made: c.made, Rules: c.epoch, Sampled: c.sampled, Stats: c.stats, Calls: c.calls,
 		Variables: c.variables, ByState: c.byState, Layout: c.layout, Infos: c.infos, Alike: c.alike,
-	}
-}
-
-// learnCategories tells the figures the world's categories, if rules want to know and the world does.
-func (c *contents) learnCategories() {
-	s, told := c.rank.world.shared.standing()
-	switch {
-	case !told || !c.grouped():
-		return
-	case s == nil:
-		c.figures.SetCategories(nil)
-	default:
-		c.figures.SetCategories(s.Of)
-	}
-	c.anew = true
-}
-
-// categoriesAtLast tells figures that are to take the last sample that nobody can say what the categories are, if
-// nobody has said by now: what waits for them would never be shown.
-func (c *contents) categoriesAtLast() {
-	if _, told := c.rank.world.shared.standing(); !told && c.grouped() {
-		c.figures.SetCategories(nil)
-		c.anew = true
 	}
 }
 

@@ -79,8 +79,6 @@ type shared struct {
 	mu    sync.Mutex
 	infos []variables.Info // of the rank that described its variables last
 	alike []variables.Info // likewise, without those by peer
-	told  bool             // what follows is known: where rules match by category
-	where categories.Standing
 }
 
 // describe returns the same as infos: what another rank of the world has, if that is equal, as it mostly is. Variables
@@ -100,20 +98,6 @@ func (s *shared) describe(infos []variables.Info) (all, alike []variables.Info) 
 		s.alike = alike
 	}
 	return s.infos, s.alike
-}
-
-// tell notes where variables stand in the world's categories, or that this is not known, or (nil) can't be.
-func (s *shared) tell(where categories.Standing, told bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.where, s.told = where, told
-}
-
-// standing is what it has been told.
-func (s *shared) standing() (where categories.Standing, told bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.where, s.told
 }
 
 // begin notes that a rank is asked for the world's categories, and what it had by then.

@@ -284,15 +284,3 @@ func (s *Spec) Among() Merge {
 	}
 	return MergeMax
 }
-
-// unknownSpecs are of variables of each class of which nobody knows yet what they become.
-var unknownSpecs = func() (specs [len(classNames) + 1]*Spec) {
-	for class := range specs {
-		specs[class] = &Spec{Plain: Plain{Real: mpit.Class(class)}}
-	}
-	specs[len(classNames)].Real = mpit.ClassUnknown
-	return specs
-}()
-
-// Unknown is the spec of a variable of which nobody knows yet what it becomes.
-func Unknown(class mpit.Class) *Spec { return unknownSpecs[min(int(class), len(classNames))] }

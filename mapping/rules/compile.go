@@ -42,8 +42,8 @@ type groupLabel struct {
 	group int
 }
 
-// compileRule checks what a rule says, each key for itself and with what it refers to. Where something is found the
-// rule is good for nothing but checkRule, which says whether it makes sense as a whole.
+// compileRule checks what a rule says, each key for itself and with what it refers to. checkRule says whether a rule in
+// which nothing is found makes sense as a whole.
 func compileRule(r Rule) (*compiledRule, []finding) {
 	c := &compiledRule{Rule: r, real: mpit.ClassUnknown, unit: mapping.Unit{Scale: 1}}
 	var found []finding
@@ -74,7 +74,7 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 		if slices.Contains(libraries, w) {
 			return nil
 		}
-		return complain(oneOrMore(w, libraries), "library %q is not known", w)
+		return complain(oneOf(libraries), "library %q is not known", w)
 	})
 	r.versions, err = parseRange(m.Version)
 	note("match.version", err)
@@ -86,14 +86,13 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 	each("match.bind", m.Bind, func(w string) error {
 		bind, ok := mpit.BindOfLabel(w)
 		if !ok && w != "none" { // which is BindNone
-			return complain(oneOrMore(w, bindWords()), "bind %q is none of MPI_T's", w)
+			return complain(oneOf(bindWords()), "bind %q is none of MPI_T's", w)
 		}
 		r.binds = append(r.binds, bind)
 		return nil
 	})
 	r.verbosity, err = parseVerbosity(m.Verbosity)
 	note("match.verbosity", err)
-	note("match.category", checkGlob(m.Category))
 	switch {
 	case m.Name != "" && m.Regexp != "":
 		note("match.regexp", complain("keep one of the two, or write two rules", "there is a name to match as well"))
@@ -175,15 +174,6 @@ func (r *compiledRule) compileGroups(note func(key string, err error) bool) {
 	}
 }
 
-// oneOrMore is oneOf, where a list may have been meant.
-func oneOrMore(word string, known []string) string {
-	if words := strings.FieldsFunc(word, func(r rune) bool { return r == ',' || r == ' ' }); len(words) > 1 &&
-		slices.Contains(known, words[0]) {
-		return "write a list: [" + strings.Join(words, ", ") + "]"
-	}
-	return oneOf(word, known)
-}
-
 func parseClass(name mapping.ClassName) (mpit.Class, error) {
 	if class, ok := mapping.ClassNamed(name); ok {
 		return class, nil
@@ -192,7 +182,7 @@ func parseClass(name mapping.ClassName) (mpit.Class, error) {
 	for _, w := range mapping.ClassNames() {
 		words = append(words, string(w))
 	}
-	return mpit.ClassUnknown, complain(oneOrMore(string(name), words), "class %q is none of MPI_T's", string(name))
+	return mpit.ClassUnknown, complain(oneOf(words), "class %q is none of MPI_T's", string(name))
 }
 
 // bindWords are the kinds of objects as rules write them.
@@ -213,14 +203,7 @@ func parseWord[T ~string](key string, word T, known ...T) error {
 	for i, k := range known {
 		words[i] = string(k)
 	}
-	remedy := oneOf(string(word), words)
-	if (word == "avg" || word == "average") && slices.Contains(known, "mean") {
-		remedy = "write mean"
-	}
-	if key == "elements" && T(mapping.MergeEach) == word {
-		remedy = "write peer or index"
-	}
-	return complain(remedy, "%s %q is none of %s", key, string(word), strings.Join(words, ", "))
+	return complain(oneOf(words), "%s %q is not known", key, string(word))
 }
 
 func parseRank(r mapping.RankMode) error {

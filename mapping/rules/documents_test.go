@@ -66,9 +66,10 @@ func TestDocumentedRules(t *testing.T) {
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[File](), reflect.TypeFor[Match](), reflect.TypeFor[Rule](),
 		reflect.TypeFor[Limits](), reflect.TypeFor[Relabel]()} {
-		for key := range keysOf(of) {
-			assert.True(t, strings.Contains(string(text), "`"+key+"`"), "docs/rules.md says nothing of `%s`, a key of %v", key,
-				of)
+		for i := range of.NumField() {
+			key, _, _ := strings.Cut(of.Field(i).Tag.Get("yaml"), ",")
+			assert.True(t, key == "-" || strings.Contains(string(text), "`"+key+"`"),
+				"docs/rules.md says nothing of `%s`, a key of %v", key, of)
 		}
 	}
 	words := slices.Concat(sourceLabels, targetLabels, reservedLabels, bindWords(), verbosityWords(),

@@ -24,28 +24,23 @@ type Decision struct {
 type Explanation struct {
 	Decisions []Decision // of all properties, in a fixed order
 	// Unsure is the rules that could match, and would change something, if something were known that is not: the
-	// library or its version (""), the class (mpit.ClassUnknown), the verbosity (mpit.VerbosityUnknown) or the
-	// categories (nil).
+	// library or its version (""), the class (mpit.ClassUnknown) or the verbosity (mpit.VerbosityUnknown).
 	Unsure []Source
 	Metric *mapping.Metric // nil: left out, for Drop
 	Drop   mapping.Reason  // "": it is shown
 	Series []string        // examples, as they stand on the page, without values
 }
 
-// Explain says what a variable of a library becomes, and which rules decided it. categories are all that the variable
-// stands in, directly or through others; nil: not known.
-func (c *Compiled) Explain(basis *mapping.Basis, lib mapping.Library, v mpit.Variable,
-	categories []string) Explanation {
-	rules := forLibrary(c.rules, lib)
-	set, _ := decide(rules, &v, categories, categories != nil)
+// Explain says what a variable of a library becomes, and which rules decided it.
+func (c *Compiled) Explain(basis *mapping.Basis, lib mapping.Library, v mpit.Variable) Explanation {
+	set := decide(forLibrary(c.rules, lib), &v)
 	// by a rule, which knows the library better than a guess does
 	named := set.by[slices.IndexFunc(properties[:], func(p property) bool { return p.name == "companion" })] != nil
 	s, want, reason := basis.Become(set.Properties, &v)
 	if !named && !lib.HasCompanions() {
 		s.Companion = ""
 	}
-	e := Explanation{Decisions: decisions(basis, &v, &s, &set), Unsure: c.unsure(lib, &v, categories, &set),
-		Drop: reason}
+	e := Explanation{Decisions: decisions(basis, &v, &s, &set), Unsure: c.unsure(lib, &v, &set), Drop: reason}
 	if reason != "" {
 		return e
 	}
@@ -56,7 +51,7 @@ func (c *Compiled) Explain(basis *mapping.Basis, lib mapping.Library, v mpit.Var
 }
 
 // unsure finds the rules that could match and would change something.
-func (c *Compiled) unsure(lib mapping.Library, v *mpit.Variable, categories []string, set *decided) []Source {
+func (c *Compiled) unsure(lib mapping.Library, v *mpit.Variable, set *decided) []Source {
 	var out []Source
 	for i, r := range c.rules {
 		could, whole := *r, true
@@ -68,17 +63,13 @@ func (c *Compiled) unsure(lib mapping.Library, v *mpit.Variable, categories []st
 		if !version && lib.Version == "" {
 			version, whole = true, false
 		}
-		category := r.inCategory(categories)
-		if !category && categories == nil {
-			category, whole = true, false
-		}
 		if len(r.classes) > 0 && v.Class == mpit.ClassUnknown {
 			could.classes, whole = nil, false
 		}
 		if r.Match.Verbosity != "" && v.Verbosity == mpit.VerbosityUnknown {
 			could.verbosity, whole = verbosityRange{}, false
 		}
-		if _, ok := could.matches(v); whole || !ok || !library || !version || !category {
+		if _, ok := could.matches(v); whole || !ok || !library || !version {
 			continue
 		}
 		for p := range properties {

@@ -68,7 +68,7 @@ func (p *parsed) checkHead() []finding {
 		found = append(found, finding{"rank", err})
 	}
 	for _, l := range p.Limits.list() {
-		if _, there := p.places["limits."+l.key]; there && !p.broken["limits."+l.key] &&
+		if _, there := p.places["limits."+l.key]; there &&
 			(*l.value < 1 || *l.value > maxSeries) {
 			found = append(found, finding{"limits." + l.key, complain(
 				fmt.Sprintf("write a number from 1 to %d, or leave it out for the default of %d", maxSeries,

@@ -100,15 +100,8 @@ func globPrefix(glob string) (prefix string, whole bool) {
 }
 
 // GlobMatches says whether a glob matches a text as a whole, as globExpression does.
-func GlobMatches(glob, text string) bool { return globCovers([]rune(glob), []rune(text), false) }
-
-// globContains says whether a glob matches all that another one matches. It may say no where it does, never yes where
-// not.
-func globContains(glob, other string) bool { return globCovers([]rune(glob), []rune(other), true) }
-
-// globCovers matches a glob with a text, or with another glob: of that, what is * can only be taken by *, and what is
-// ? by * or ?.
-func globCovers(glob, text []rune, pattern bool) bool {
+func GlobMatches(pattern, name string) bool {
+	glob, text := []rune(pattern), []rune(name)
 	g, t := 0, 0
 	star, from := -1, 0 // the last *, and where what follows it has been tried
 	for t < len(text) {
@@ -116,7 +109,7 @@ func globCovers(glob, text []rune, pattern bool) bool {
 		case g < len(glob) && glob[g] == '*':
 			star, from = g, t
 			g++
-		case g < len(glob) && (!pattern || text[t] != '*') && (glob[g] == '?' || glob[g] == text[t]):
+		case g < len(glob) && (glob[g] == '?' || glob[g] == text[t]):
 			g++
 			t++
 		case star >= 0:

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // maxProblems is how many problems of one file are told: who has got more has given the wrong file.
@@ -89,63 +88,8 @@ func (f finding) problem(file string, at place) Problem {
 	return p
 }
 
-// oneOf is the remedy for a word that is none of those that are known: the nearest of them, or all.
-func oneOf(word string, known []string) string {
-	if near := nearest(word, known); near != "" {
-		return "write " + near
-	}
-	return "write one of " + strings.Join(known, ", ")
-}
-
-// nearest is the word that was probably meant; "" if none is near. Capitals and what is neither letter nor digit
-// don't count.
-func nearest(word string, known []string) string {
-	plain := func(s string) []rune {
-		return []rune(strings.Map(func(r rune) rune {
-			if unicode.IsLetter(r) || unicode.IsDigit(r) {
-				return unicode.ToLower(r)
-			}
-			return -1
-		}, s))
-	}
-	w := plain(word[:min(len(word), 64)])
-	best, least := "", 1+len(w)/3
-	for _, k := range known {
-		if d := distance(w, plain(k)); d <= least && d < len(w) && (best == "" || d < least) {
-			best, least = k, d
-		}
-	}
-	if best != "" {
-		return best
-	}
-	for _, k := range known { // communicator for comm, high for highwatermark
-		p := plain(k)
-		if n := min(len(p), len(w)); n >= 3 && slices.Equal(p[:n], w[:n]) && len(k) > len(best) {
-			best = k
-		}
-	}
-	return best
-}
-
-// distance is how many letters have to be put in, taken out or changed to make b of a.
-func distance(a, b []rune) int {
-	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		last, row = row, last
-		row[0] = i + 1
-		for j := range b {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}
+// oneOf is the remedy for a word that is none of those that are known.
+func oneOf(known []string) string { return "write one of " + strings.Join(known, ", ") }
 
 // place is where something stands in a file, from 1.
 type place struct{ line, column int }

@@ -26,7 +26,6 @@ type property struct {
 	show func(s *mapping.Spec, set *decided, x *explaining) string
 
 	agent bool // no rule can set it of a distribution, whose agent says what it is
-	kept  bool // it matters under drop: true as well, as a dropped COUNTER may be a timer's companion
 }
 
 // explaining is what a property's value may depend on besides the rules.
@@ -42,20 +41,20 @@ const propertyCount = 16
 // properties is all of them, in the order in which they are explained.
 var properties = [propertyCount]property{
 	{
-		name: "drop", kept: true,
+		name:  "drop",
 		isSet: func(r *compiledRule) bool { return r.Drop != nil },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Drop = *r.Drop },
 		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Drop) },
 	},
 	{
-		name: "class", agent: true, kept: true,
+		name: "class", agent: true,
 		isSet: func(r *compiledRule) bool { return r.Class != "" },
 		check: func(r *compiledRule) (err error) { r.real, err = parseClass(r.Class); return err },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Class = r.real },
 		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return mapping.NameOf(set.Class) },
 	},
 	{
-		name: "unit", agent: true, kept: true,
+		name: "unit", agent: true,
 		isSet: func(r *compiledRule) bool { return r.Unit != "" },
 		check: func(r *compiledRule) (err error) { r.unit, err = parseUnit(r.Unit); return err },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Unit = r.unit },
@@ -67,7 +66,7 @@ var properties = [propertyCount]property{
 		},
 	},
 	{
-		name: "scale", agent: true, kept: true,
+		name: "scale", agent: true,
 		isSet: func(r *compiledRule) bool { return r.Scale != nil },
 		check: func(r *compiledRule) error {
 			if *r.Scale > 0 && *r.Scale <= 1e30 { // NaN is refused as well
@@ -111,7 +110,7 @@ var properties = [propertyCount]property{
 		},
 	},
 	{
-		name: "merge", kept: true,
+		name:  "merge",
 		isSet: func(r *compiledRule) bool { return r.Merge != "" },
 		check: func(r *compiledRule) error {
 			return parseWord("merge", r.Merge, mapping.MergeSum, mapping.MergeMax, mapping.MergeMin,
@@ -126,7 +125,7 @@ var properties = [propertyCount]property{
 		},
 	},
 	{
-		name: "elements", agent: true, kept: true,
+		name: "elements", agent: true,
 		isSet: func(r *compiledRule) bool { return r.Elements != "" },
 		check: func(r *compiledRule) error {
 			return parseWord("elements", r.Elements, mapping.ElementsSum, mapping.ElementsMax, mapping.ElementsMin,
@@ -137,13 +136,13 @@ var properties = [propertyCount]property{
 		show: func(s *mapping.Spec, _ *decided, _ *explaining) string { return cmp.Or(s.Each, string(s.Elements)) },
 	},
 	{
-		name: "nonzero", agent: true, kept: true,
+		name: "nonzero", agent: true,
 		isSet: func(r *compiledRule) bool { return r.Nonzero != nil },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Nonzero = *r.Nonzero },
 		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Nonzero) },
 	},
 	{
-		name: "object", kept: true,
+		name:  "object",
 		isSet: func(r *compiledRule) bool { return r.Object != nil },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Object = *r.Object },
 		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Object) },
@@ -179,7 +178,7 @@ var properties = [propertyCount]property{
 		},
 	},
 	{
-		name: "offset", agent: true, kept: true,
+		name: "offset", agent: true,
 		isSet: func(r *compiledRule) bool { return r.Offset != nil },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Offset = *r.Offset },
 		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Offset) },
@@ -194,7 +193,7 @@ var properties = [propertyCount]property{
 		},
 	},
 	{
-		name: "open", kept: true,
+		name:  "open",
 		isSet: func(r *compiledRule) bool { return r.Open != nil },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Open = *r.Open },
 		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Open) },

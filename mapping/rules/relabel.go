@@ -61,12 +61,12 @@ func checkRelabel(r *Relabel) []finding {
 	for i, label := range r.SourceLabels {
 		if name, ok := strings.CutPrefix(label, "env_"); ok && environmentLabel.MatchString(label) &&
 			!slices.Contains(environment, name) {
-			note(fmt.Sprintf("source_labels[%d]", i), complain(oneOf(name, environment),
+			note(fmt.Sprintf("source_labels[%d]", i), complain("docs/labels.md lists those that it sends",
 				"the agent sends no variable %q of a rank's environment", name))
 			continue
 		}
 		if !slices.Contains(sourceLabels, label) && !environmentLabel.MatchString(label) {
-			note(fmt.Sprintf("source_labels[%d]", i), complain(oneOf(label, sourceLabels)+", or env_<NAME> for a "+
+			note(fmt.Sprintf("source_labels[%d]", i), complain(oneOf(sourceLabels)+", or env_<NAME> for a "+
 				"variable of the environment", "there is no source label %q", label))
 		}
 	}
@@ -75,7 +75,7 @@ func checkRelabel(r *Relabel) []finding {
 		note("", complain("write target_label: one of "+strings.Join(targetLabels, ", "),
 			"this rule of identity has no target_label"))
 	case !slices.Contains(targetLabels, r.TargetLabel):
-		note("target_label", complain(oneOf(r.TargetLabel, targetLabels), "the label %q can't be changed",
+		note("target_label", complain(oneOf(targetLabels), "the label %q can't be changed",
 			r.TargetLabel))
 	}
 	if len(r.SourceLabels) == 0 && r.Replacement == nil {

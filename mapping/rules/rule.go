@@ -15,8 +15,6 @@ type Match struct {
 	Class     List   `yaml:"class,omitempty"`     // as the library declares it: a ClassName
 	Bind      List   `yaml:"bind,omitempty"`      // comm, win, file …, none
 	Verbosity string `yaml:"verbosity,omitempty"` // user_basic … mpidev_all, or a bound: "<=user_all", ">=tuner_basic"
-	// glob: a category that the variable stands in, directly or through others
-	Category string `yaml:"category,omitempty"`
 }
 
 // Source says where a rule stands. A rule made in Go has none.

@@ -46,7 +46,6 @@ type parsed struct {
 	name     string
 	compiled []*compiledRule
 	places   map[string]place // by path: "rules[0].match.name"
-	broken   map[string]bool  // paths that could not be read
 }
 
 // at is where a path stands; where it doesn't, what it is part of.
@@ -63,17 +62,18 @@ func (p *parsed) at(path string) place {
 	}
 }
 
-// parseFile checks each rule for itself. What rules have to do with one another is together's.
+// parseFile checks each rule for itself. What files have to do with one another is together's.
 func parseFile(name string, text []byte) (*parsed, Problems) {
-	p := &parsed{name: name}
-	r := reader{file: name, places: map[string]place{}}
-	r.read(text, &p.File)
-	p.places, p.broken = r.places, r.broken
+	p := &parsed{name: name, places: map[string]place{}}
+	problems := p.read(text)
+	if len(problems) > 0 {
+		return p, problems
+	}
 	note := func(path string, f finding) {
 		if f.key != "" && path != "" {
 			path += "."
 		}
-		r.problems = append(r.problems, f.problem(name, p.at(path+f.key)))
+		problems = append(problems, f.problem(name, p.at(path+f.key)))
 	}
 	for _, f := range p.checkHead() {
 		note("", f)
@@ -82,29 +82,25 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 		path := fmt.Sprintf("identity[%d]", i)
 		p.Identity[i].Source = Source{name, p.at(path).line}
 		for _, f := range checkRelabel(&p.Identity[i]) {
-			if !r.broken[path] || f.key != "" && f.key != "replacement" {
-				note(path, f)
-			}
+			note(path, f)
 		}
 	}
 	if len(p.Rules) > maxRules {
-		r.problem(p.at("rules"), fmt.Sprintf("%d rules; at most %d are read", len(p.Rules), maxRules),
-			"write patterns that hold for many variables at once")
-		p.Rules = nil
+		note("", finding{"rules", complain("write patterns that hold for many variables at once",
+			"%d rules; at most %d are read", len(p.Rules), maxRules)})
+		return p, problems
 	}
 	for i := range p.Rules {
 		path := fmt.Sprintf("rules[%d]", i)
 		p.Rules[i].Source = Source{name, p.at(path).line}
 		c, found := compileRule(p.Rules[i])
-		if !r.broken[path] {
-			found = append(found, checkRule(c)...)
+		if len(found) == 0 {
+			found = checkRule(c)
 		}
 		for _, f := range found {
-			if !r.broken[path] || f.key != "name" && f.key != "companion" { // whose groups may be what could not be read
-				note(path, f)
-			}
+			note(path, f)
 		}
 		p.compiled = append(p.compiled, c)
 	}
-	return p, r.problems
+	return p, problems
 }

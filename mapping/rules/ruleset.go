@@ -27,8 +27,7 @@ type hint struct {
 
 // Compiled is rules that have been checked, in their order. It is safe for concurrent use.
 type Compiled struct {
-	rules      []*compiledRule
-	byCategory bool
+	rules []*compiledRule
 
 	mu   sync.Mutex
 	sets map[mapping.Library]*Set
@@ -43,13 +42,9 @@ func Compile(rules []Rule) (*Compiled, error) {
 			return nil, fmt.Errorf("rule %d (name %q): %w", i+1, r.Match.Name, joined(found))
 		}
 		c.rules = append(c.rules, rule)
-		c.byCategory = c.byCategory || r.Match.Category != ""
 	}
 	return c, nil
 }
-
-// ByCategory says whether any rule matches by category.
-func (c *Compiled) ByCategory() bool { return c.byCategory }
 
 // ForLibrary is the rules that can match variables of lib. They are chosen once, not by each rank.
 func (c *Compiled) ForLibrary(lib mapping.Library) *Set {
@@ -79,12 +74,10 @@ func hintOf(r *compiledRule) hint {
 	return h
 }
 
-// Decide says what the rules make of a variable. categories are those that it stands in; where they are not known,
-// undecided says whether they could make a difference.
-func (s *Set) Decide(v *mpit.Variable, categories []string, known bool) (_ mapping.Properties, undecided bool) {
+// Decide says what the rules make of a variable.
+func (s *Set) Decide(v *mpit.Variable) mapping.Properties {
 	var scratch [32]*compiledRule
-	set, undecided := decide(s.candidates(v, scratch[:0]), v, categories, known)
-	return set.Properties, undecided
+	return decide(s.candidates(v, scratch[:0]), v).Properties
 }
 
 // candidates appends to scratch the rules that can match v, in their order.

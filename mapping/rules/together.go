@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -74,16 +73,8 @@ func (t *together) add(p *parsed) Problems {
 	return problems
 }
 
-// check finds what doesn't fit together: limits of a part above those of the whole, and rules that never take effect.
+// check finds limits of a part above those of the whole.
 func (t *together) check() Problems {
-	problems := t.checkLimits()
-	if len(t.rules) <= maxRules {
-		problems = append(problems, t.checkShadowed()...)
-	}
-	return problems
-}
-
-func (t *together) checkLimits() Problems {
 	var problems Problems
 	list := t.limits.list()
 	for i := len(list) - 1; i > 0; i-- {
@@ -110,103 +101,4 @@ func (t *together) checkLimits() Problems {
 		}
 	}
 	return problems
-}
-
-// checkShadowed finds rules that never take effect, because for all that they match earlier ones have set all that
-// they set. It does not find all of them; what it finds is sure.
-func (t *together) checkShadowed() Problems {
-	var problems Problems
-	// the first rule that says drop: false; what comes after it can't be sure that a variable is dropped
-	kept := len(t.rules)
-	for i, r := range t.rules {
-		if r.Drop != nil && !*r.Drop {
-			kept = min(kept, i)
-		}
-		var by [propertyCount]*compiledRule
-		for j, e := range t.rules[:i] {
-			if !e.covers(r) {
-				continue
-			}
-			drops := e.Drop != nil && *e.Drop && j < kept && !t.partly
-			for p := range properties {
-				if by[p] == nil && (e.sets[p] || drops && !properties[p].kept) {
-					by[p] = e
-				}
-			}
-		}
-		if p, ok := r.shadowed(by); ok {
-			problems = append(problems, p)
-		}
-	}
-	return problems
-}
-
-// shadowed makes a problem of a rule all of whose properties are by others.
-func (r *compiledRule) shadowed(by [propertyCount]*compiledRule) (Problem, bool) {
-	type other struct {
-		rule *compiledRule
-		what []string
-	}
-	var others []*other
-	for p := range properties {
-		if !r.sets[p] {
-			continue
-		}
-		if by[p] == nil {
-			return Problem{}, false
-		}
-		i := slices.IndexFunc(others, func(o *other) bool { return o.rule == by[p] })
-		if i < 0 {
-			i = len(others)
-			others = append(others, &other{rule: by[p]})
-		}
-		if by[p].sets[p] {
-			others[i].what = append(others[i].what, properties[p].name)
-		} else if !slices.Contains(others[i].what, "drop") {
-			others[i].what = append(others[i].what, "drop")
-		}
-	}
-	if len(others) == 0 {
-		return Problem{}, false
-	}
-	parts := make([]string, len(others))
-	for i, o := range others {
-		parts[i] = fmt.Sprintf("%s by %s:%d", strings.Join(o.what, ", "), o.rule.Source.File, o.rule.Source.Line)
-	}
-	return Problem{
-		File: r.Source.File, Line: r.Source.Line,
-		What: "this rule never takes effect: for all that it matches, an earlier rule has set what it sets (" +
-			strings.Join(parts, "; ") + ")",
-		Remedy: "put it before that one, or take it out",
-	}, true
-}
-
-// covers says whether a rule matches all that another one matches. It may say no where it does, never yes where not.
-func (r *compiledRule) covers(o *compiledRule) bool {
-	return subset(o.Match.Library, r.Match.Library) && subset(o.classes, r.classes) && subset(o.binds, r.binds) &&
-		r.versions.contains(o.versions) && r.verbosity.contains(o.verbosity) &&
-		(r.Match.Category == "" || o.Match.Category != "" && globContains(r.Match.Category, o.Match.Category)) &&
-		r.coversName(o)
-}
-
-// subset says whether all of a are in b, where nothing stands for anything.
-func subset[S ~[]E, E comparable](a, b S) bool {
-	if len(b) == 0 || len(a) == 0 {
-		return len(b) == 0
-	}
-	return !slices.ContainsFunc(a, func(e E) bool { return !slices.Contains(b, e) })
-}
-
-func (r *compiledRule) coversName(o *compiledRule) bool {
-	switch {
-	case r.name == nil, r.Match.Name != "" && strings.Trim(r.Match.Name, "*") == "":
-		return true
-	case o.name == nil:
-		return false
-	case o.whole:
-		return r.name.MatchString(o.Match.Name)
-	case r.Match.Name != "" && o.Match.Name != "":
-		return globContains(r.Match.Name, o.Match.Name)
-	}
-	return r.Match.Regexp != "" && r.Match.Regexp == o.Match.Regexp
 }

@@ -31,7 +31,7 @@ func parseVerbosity(s string) (verbosityRange, error) {
 		word := strings.TrimLeft(field, "<>=")
 		level := mpit.Verbosity(slices.Index(words, word) + 1)
 		if level == mpit.VerbosityUnknown {
-			return r, complain(oneOf(word, words)+`, or a bound such as "<=user_all"`,
+			return r, complain(oneOf(words)+`, or a bound such as "<=user_all"`,
 				"verbosity %q is none of MPI_T's", field)
 		}
 		switch op := field[:len(field)-len(word)]; op {
@@ -64,9 +64,4 @@ func parseVerbosity(s string) (verbosityRange, error) {
 // holds says whether a level lies within. One that isn't known lies in no range.
 func (r verbosityRange) holds(v mpit.Verbosity) bool {
 	return r == verbosityRange{} || v >= r.low && v <= r.high
-}
-
-// contains says whether all levels of o lie within.
-func (r verbosityRange) contains(o verbosityRange) bool {
-	return r == verbosityRange{} || o != verbosityRange{} && r.low <= o.low && r.high >= o.high
 }

@@ -134,23 +134,6 @@ func (r versionRange) empty() bool {
 	return c > 0 || c == 0 && (lowOpen || highOpen)
 }
 
-// contains says whether all versions of o lie within.
-func (r versionRange) contains(o versionRange) bool {
-	if len(r) == 0 || len(o) == 0 {
-		return len(r) == 0
-	}
-	low, high, lowOpen, highOpen := r.interval()
-	oLow, oHigh, oLowOpen, oHighOpen := o.interval()
-	if c := low.compare(oLow); c > 0 || c == 0 && lowOpen && !oLowOpen {
-		return false
-	}
-	if high == nil || oHigh == nil {
-		return high == nil
-	}
-	c := high.compare(oHigh)
-	return c > 0 || c == 0 && (!highOpen || oHighOpen)
-}
-
 // holds is false for a version that isn't known, unless the range is empty.
 func (r versionRange) holds(s string) bool {
 	if len(r) == 0 {

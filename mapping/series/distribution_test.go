@@ -280,7 +280,7 @@ func TestRulesOfDistributions(t *testing.T) {
 	})
 	t.Run("explained", func(t *testing.T) {
 		e := newMapper(t, rules.Rule{Unit: "us", Class: "level", Scale: &micro,
-			Name: "w"}).Explain(mapping.Library{}, variable, nil)
+			Name: "w"}).Explain(mapping.Library{}, variable)
 		got := map[string]rules.Decision{}
 		for _, d := range e.Decisions {
 			got[d.Property] = d
@@ -292,8 +292,8 @@ func TestRulesOfDistributions(t *testing.T) {
 		assert.Equal(t, "[9.5367431640625e-07, 3.814697265625e-06, 1.52587890625e-05, 6.103515625e-05, "+
 			"0.000244140625, 0.0009765625, 0.00390625, 0.015625, 0.0625, 0.25, 1, 4, 16]", got["buckets"].Value)
 		assert.Equal(t, "mpit_w_seconds", e.Metric.Name)
-		assert.Empty(t, newMapper(t, rules.Rule{Match: rules.Match{Category: "x"},
-			Unit: "us"}).Explain(mapping.Library{}, variable, nil).Unsure, "whatever the category is")
+		assert.Empty(t, newMapper(t, rules.Rule{Match: rules.Match{Verbosity: "user_basic"},
+			Unit: "us"}).Explain(mapping.Library{}, variable).Unsure, "whatever its verbosity is")
 	})
 }
 

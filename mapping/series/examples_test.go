@@ -29,6 +29,8 @@ func TestWhatTheExamplesDo(t *testing.T) {
 			Verbosity: mpit.VerbosityMPIDevDetail}, `mpit_rma_winfence_time_seconds_bucket{jobid="…",world="…",user="…",rank="0",le="1e-06"}`},
 		{"developer-variables", mapping.MPICH, mpit.Variable{Name: "rma_winfence", Class: mpit.ClassCounter,
 			Verbosity: mpit.VerbosityMPIDevDetail}, "rule"},
+		{"developer-variables", mapping.MVAPICH, mpit.Variable{Name: "num_malloc_calls", Class: mpit.ClassCounter,
+			Verbosity: mpit.VerbosityTunerDetail}, "rule"},
 		{"wide-nodes", mapping.MPICH, mpit.Variable{Name: "x", Class: mpit.ClassLevel},
 			`mpit_x_level{jobid="…",world="…",user="…"}`},
 		{"wide-nodes", mapping.MPICH, mpit.Variable{Name: "unexpected_recvq_length", Class: mpit.ClassLevel},
@@ -79,7 +81,7 @@ func TestWhatTheExamplesDo(t *testing.T) {
 			if c.v.Datatype = tDouble; c.v.Distribution {
 				c.v.Datatype = mpit.DatatypeUint64
 			}
-			e := m.Explain(mapping.Library{Name: c.library}, c.v, nil)
+			e := m.Explain(mapping.Library{Name: c.library}, c.v)
 			if e.Drop != "" {
 				assert.Equal(t, c.want, string(e.Drop))
 				return

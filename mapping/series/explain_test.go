@@ -15,14 +15,13 @@ import (
 )
 
 // explained is what rules of a file say of a variable.
-func explained(t *testing.T, text string, lib mapping.Library, v mpit.Variable,
-	categories []string) rules.Explanation {
+func explained(t *testing.T, text string, lib mapping.Library, v mpit.Variable) rules.Explanation {
 	t.Helper()
 	f, err := rules.Parse("f.yaml", []byte(text))
 	require.NoError(t, err)
 	m, err := variables.New(variables.Config{Rules: append(f.Rules, rules.Defaults()...), Rank: f.Rank})
 	require.NoError(t, err)
-	return m.Explain(lib, v, categories)
+	return m.Explain(lib, v)
 }
 
 func TestExplainSaysWhoDecided(t *testing.T) {
@@ -33,7 +32,7 @@ func TestExplainSaysWhoDecided(t *testing.T) {
   class: counter
   unit: "{call}"
   help: Calls.
-`, mapping.Library{Name: mapping.MPICH, Version: "4.1"}, mpit.Variable{Name: "x_bcast_calls", Class: mpit.ClassSize, Datatype: tULong, Bind: mpit.BindComm}, []string{})
+`, mapping.Library{Name: mapping.MPICH, Version: "4.1"}, mpit.Variable{Name: "x_bcast_calls", Class: mpit.ClassSize, Datatype: tULong, Bind: mpit.BindComm})
 	got := map[string]string{}
 	for _, d := range e.Decisions {
 		by := "default"
@@ -107,24 +106,24 @@ func TestExampleSeries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := explained(t, "rules: [{"+c.sets+"}]", mapping.Library{},
-				mpit.Variable{Name: "v", Class: c.class, Bind: c.bind, Datatype: tDouble, Enum: enum}, nil)
+				mpit.Variable{Name: "v", Class: c.class, Bind: c.bind, Datatype: tDouble, Enum: enum})
 			assert.Equal(t, c.want, e.Series)
 		})
 	}
 	e := explained(t, "rank: node\nrules: [{help: x}]", mapping.Library{},
-		mpit.Variable{Name: "v", Class: mpit.ClassLevel, Datatype: tInt}, nil)
+		mpit.Variable{Name: "v", Class: mpit.ClassLevel, Datatype: tInt})
 	assert.Equal(t, []string{`mpit_v_level{jobid="…",world="…",user="…"}`}, e.Series, "by the file's own word")
 }
 
 func TestExplainWhatIsLeftOut(t *testing.T) {
 	e := explained(t, "rules: [{match: {name: v}, drop: true}]", mapping.Library{},
-		mpit.Variable{Name: "v", Datatype: tInt}, nil)
+		mpit.Variable{Name: "v", Datatype: tInt})
 	assert.Equal(t, mapping.ReasonRule, e.Drop)
 	assert.Nil(t, e.Metric)
 	assert.Empty(t, e.Series)
 	assert.Equal(t, rules.Source{File: "f.yaml", Line: 1}, e.Decisions[0].Rule.Source)
 	e = explained(t, "rules: [{help: x}]", mapping.Library{},
-		mpit.Variable{Name: "v", Class: mpit.ClassGeneric, Datatype: mpit.DatatypeChar}, nil)
+		mpit.Variable{Name: "v", Class: mpit.ClassGeneric, Datatype: mpit.DatatypeChar})
 	assert.Equal(t, mapping.ReasonGenericString, e.Drop)
 }
 
@@ -133,15 +132,13 @@ func TestExplainWhatIsNotKnown(t *testing.T) {
 	const text = `rules:
 - match: {library: openmpi, version: '>=5'}
   unit: By
-- match: {category: COLL}
-  help: x
 - match: {class: counter}
   scale: 2
 - match: {verbosity: user_basic}
   offset: true
 - match: {library: mpich}
   object: false
-- match: {name: other, category: COLL}
+- match: {name: other}
   name: y
 - match: {name: v}
   unit: s
@@ -155,28 +152,25 @@ func TestExplainWhatIsNotKnown(t *testing.T) {
 		}
 		return lines
 	}
-	assert.Empty(t, lines(explained(t, text, mapping.Library{Name: mapping.OpenMPI, Version: "4.1"}, all, []string{})))
-	assert.Equal(t, []int{2}, lines(explained(t, text, mapping.Library{Name: mapping.OpenMPI, Version: ""}, all,
-		[]string{})))
-	assert.Equal(t, []int{2, 10}, lines(explained(t, text, mapping.Library{}, all, []string{})))
-	assert.Equal(t, []int{4}, lines(explained(t, text, mapping.Library{Name: mapping.OpenMPI, Version: "4.1"}, all,
-		nil)))
+	assert.Empty(t, lines(explained(t, text, mapping.Library{Name: mapping.OpenMPI, Version: "4.1"}, all)))
+	assert.Equal(t, []int{2}, lines(explained(t, text, mapping.Library{Name: mapping.OpenMPI, Version: ""}, all)))
+	assert.Equal(t, []int{2, 8}, lines(explained(t, text, mapping.Library{}, all)))
 	noClass, noVerbosity := all, all
 	noClass.Class, noVerbosity.Verbosity = mpit.ClassUnknown, mpit.VerbosityUnknown
+	assert.Equal(t, []int{4}, lines(explained(t, text, mapping.Library{Name: mapping.OpenMPI, Version: "4.1"},
+		noClass)))
 	assert.Equal(t, []int{6}, lines(explained(t, text, mapping.Library{Name: mapping.OpenMPI, Version: "4.1"},
-		noClass, []string{})))
-	assert.Equal(t, []int{8}, lines(explained(t, text, mapping.Library{Name: mapping.OpenMPI, Version: "4.1"},
-		noVerbosity, []string{})))
+		noVerbosity)))
 	// A rule behind the one that has decided changes nothing.
 	m := newMapper(t, rules.Rule{Unit: "s"}, rules.Rule{Source: rules.Source{File: "f.yaml", Line: 2},
 		Match: rules.Match{Version: ">4"}, Unit: "By"})
-	assert.Empty(t, m.Explain(mapping.Library{Name: mapping.OpenMPI, Version: ""}, all, nil).Unsure)
+	assert.Empty(t, m.Explain(mapping.Library{Name: mapping.OpenMPI, Version: ""}, all).Unsure)
 }
 
 // A companion that a rule names is believed.
 func TestExplainCompanion(t *testing.T) {
 	e := explained(t, "rules: [{match: {name: '*_time'}, companion: $1_calls}]", mapping.Library{},
-		mpit.Variable{Name: "x_time", Class: mpit.ClassTimer, Datatype: tDouble}, nil)
+		mpit.Variable{Name: "x_time", Class: mpit.ClassTimer, Datatype: tDouble})
 	assert.Contains(t, e.Metric.Help, "COUNTER x_calls")
 	i := slices.IndexFunc(e.Decisions, func(d rules.Decision) bool { return d.Property == "companion" })
 	assert.Equal(t, rules.Decision{Property: "companion", Value: "x_calls", Rule: e.Decisions[i].Rule, Agent: false},

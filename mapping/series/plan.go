@@ -392,9 +392,9 @@ func (h *handle) moved(i int, w uint64) bool {
 	return e.wraps > 0 || h.v.amountOf(h.of, i, w, e.wraps) > 0
 }
 
-// variable is the one with that number, if it is to be read and has been found out about.
+// variable is the one with that number, if it is to be read.
 func (p *plan) variable(id uint32) *variable {
-	if uint64(id) >= uint64(len(p.byID)) || !p.byID[id].of.Wanted || p.byID[id].of.Held {
+	if uint64(id) >= uint64(len(p.byID)) || !p.byID[id].of.Wanted {
 		return nil
 	}
 	return p.byID[id]

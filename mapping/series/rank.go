@@ -34,9 +34,6 @@ func NewRank(m *variables.Mapper, p variables.Process) *Rank {
 	return r
 }
 
-// SetCategories tells in which categories the variables stand (Catalogue.SetCategories).
-func (r *Rank) SetCategories(c variables.Categories) { r.catalogue.SetCategories(c) }
-
 // Reload puts the rules of another Mapper into force, at a time of the exporter's clock. The next Update shows what
 // they make of the variables, and Select says what the agent is to be told. A series whose meaning they change begins
 // at zero; all others go on.

@@ -42,37 +42,6 @@ func TestNumbersUsedAgainGiveTheirRoomBack(t *testing.T) {
 	assert.Empty(t, r.Dropped())
 }
 
-// Rules that change while a variable waits for its categories have not changed a series.
-func TestReloadWhileCategoriesAreAwaited(t *testing.T) {
-	rule := rules.Rule{Match: rules.Match{Category: "c"}, Help: "x"}
-	a := newAgent(on("x", mpit.ClassCounter, tULong))
-	a.set("x", a.object("a", 1), 100)
-	r := newRank(t, rule)
-	r.Update(a.sample())
-	reload(t, r, a.after(time.Second), rule)
-	r.Update(a.sample())
-	r.SetCategories(nil)
-	r.Update(a.after(time.Second).sample())
-	assert.Equal(t, map[string]float64{"x_total{comm=a}": 100}, show(r))
-}
-
-// The share of a size is by the rules that are in force, not by those that its level waits to lose.
-func TestRatioAfterAReloadThatAwaitsCategories(t *testing.T) {
-	a := newAgent(on("x", mpit.ClassSize, tULong), on("x", mpit.ClassLevel, tULong))
-	a.object("a", 1)
-	for _, h := range a.handles {
-		h.values[0] = uint64(20 - 10*h.Variable)
-	}
-	r := newRank(t)
-	r.Update(a.sample())
-	reload(t, r, a.after(time.Second), rules.Rule{Match: rules.Match{Class: rules.List{"level"}, Category: "c"},
-		Object: &no})
-	r.Update(a.sample())
-	r.SetCategories(func(string, mpit.Class) []string { return []string{"c"} })
-	r.Update(a.sample())
-	assert.Equal(t, map[string]float64{"x_level": 10, "x_ratio": 0.5, "x_size{comm=a}": 20}, show(r))
-}
-
 func TestRatioWithoutRoomIsCountedOnce(t *testing.T) {
 	mapper := func() *variables.Mapper {
 		m, err := variables.New(variables.Config{MaxFamilies: 4}) // a user has half of them

@@ -85,7 +85,7 @@ func (v *variable) follow() bool {
 	}
 	was := v.Spec
 	v.Spec = v.of.Spec
-	if v.of.Held || v.meaning != v.of.Meaning {
+	if v.meaning != v.of.Meaning {
 		v.empty()
 	}
 	v.meaning = v.of.Meaning

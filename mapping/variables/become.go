@@ -5,52 +5,39 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// resolve finds out what variables become, but for those whose categories would have to be known.
-func (c *Catalogue) resolve() {
-	if c.held == 0 {
-		return
-	}
+// resolve finds out what these variables become, but for those that are left out already.
+func (c *Catalogue) resolve(list []*Variable) {
 	var fresh, changed []*Variable // changed have a spec that is not shared yet
 	asks := map[*Variable]*mapping.Wanted{}
-	for _, v := range c.all {
-		if !v.Held {
+	for _, v := range list {
+		if v.left != nil {
 			continue
 		}
-		var categories []string
-		if c.categories != nil {
-			categories = c.categories(v.Info.Name, v.Info.Class)
-		}
-		s, want, reason, undecided := c.mapper.resolve(c.rules, v.Info, categories, c.categorised)
-		if undecided {
-			continue
-		}
-		v.Spec, v.Held = &s, false
+		s, want, reason := c.mapper.resolve(c.rules, v.Info)
+		v.Spec, v.Wanted = &s, reason == ""
 		changed = append(changed, v)
-		if c.held--; reason != "" {
-			v.Wanted = false
+		if reason != "" {
 			c.drop(v, reason, "")
 			continue
 		}
 		asks[v] = &want
 		fresh = append(fresh, v)
 	}
-	fresh = slices.DeleteFunc(fresh, func(v *Variable) bool {
+	for _, v := range fresh {
 		if v.Companion == "" {
-			return false
+			continue
 		}
-		known := c.findCompanion(v)
+		c.findCompanion(v)
 		if v.With != nil {
 			changed = append(changed, v.With)
 		}
-		return !known
-	})
+	}
 	for _, v := range fresh {
 		if reason, why := c.join(v, asks[v]); reason != "" {
 			v.Wanted, v.With = false, nil
@@ -87,14 +74,9 @@ func (v *Variable) doubtful() bool {
 
 // findCompanion looks for the counter of a timer's events. It must be bound to the same, and be merged in the same
 // way: then each cell of the timer has the counter's handles of the same objects. Without a companion, or with one
-// that can't be it, the timer has none; false: nobody knows yet what the counter is.
-func (c *Catalogue) findCompanion(v *Variable) bool {
+// that can't be it, the timer has none.
+func (c *Catalogue) findCompanion(v *Variable) {
 	with := c.named(variableKey{v.Companion, mpit.ClassCounter})
-	if with != nil && with.Held {
-		v.Held = true
-		c.held++
-		return false
-	}
 	switch {
 	case with == nil, with.Mode != mapping.ModeCount, with.Number == mapping.NotNumber, with.Info.Bind != v.Info.Bind:
 		v.Companion = ""
@@ -110,7 +92,6 @@ func (c *Catalogue) findCompanion(v *Variable) bool {
 	if v.With != nil {
 		with.adopted = true
 	}
-	return true
 }
 
 // join makes v a holder of its family, in this rank and in all. Its spec is not shared yet.

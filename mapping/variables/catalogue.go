@@ -29,12 +29,7 @@ type Catalogue struct {
 	families holdings                       // that this process has
 	dropped  map[mapping.Reason]uint64
 
-	held        int        // variables that wait for their categories
-	categories  Categories // nil: not known, or the rank can't tell
-	categorised bool       // they are known, or no rule asks
-	answered    bool       // SetCategories has been called
-	told        bool       // categories, since the last Update
-	reloading   *reloading // rules have changed since the last Update; nil: they haven't
+	reloading *reloading // rules have changed since the last Update; nil: they haven't
 }
 
 // Variable is a variable of a process. What it becomes is shared with other processes' (shared.go), and changes in an
@@ -46,7 +41,6 @@ type Variable struct {
 	Since   int64          // what has begun before counts from here on, in Unix nanoseconds; 0: all of it counts
 	Meaning uint32         // stands for what the values of its series are; 0: it has none
 	Wanted  bool           // to be read: shown, or the companion of one that is
-	Held    bool           // nobody knows yet what it becomes: its categories could make a difference
 
 	left    *leftOut // nil: it isn't
 	adopted bool     // it is the companion of a timer
@@ -90,15 +84,11 @@ type Process struct {
 	Older time.Time
 }
 
-// Categories says in which categories a variable stands, directly or through others (MPI-4.1 §15.3.9).
-type Categories func(name string, class mpit.Class) []string
-
 // NewCatalogue makes the Catalogue of a process, which has no variables yet.
 func (m *Mapper) NewCatalogue(p Process) *Catalogue {
 	return &Catalogue{
 		mapper: m, process: p, rules: m.rules.ForLibrary(p.Library), ratios: map[variableKey]*Variable{},
-		families: newHoldings(),
-		dropped:  map[mapping.Reason]uint64{}, categorised: !m.rules.ByCategory(),
+		families: newHoldings(), dropped: map[mapping.Reason]uint64{},
 	}
 }
 
@@ -118,30 +108,19 @@ func (c *Catalogue) AddDropped(to map[mapping.Reason]uint64) {
 // Interval is the least time between two observations of a timer whose durations are estimated.
 func (c *Catalogue) Interval() time.Duration { return c.mapper.basis.Interval }
 
-// SetCategories tells in which categories the variables stand. Where NeedsCategories, variables for which that could
-// make a difference are held back until it has been called once: they have no series, are counted nowhere, and are
-// read. nil says that the rank can't tell, so that no such rule matches. It takes effect at the next Update. A later
-// call is for variables that come later; those that have been found out about stay what they are. Categories is called
-// in Update alone.
-func (c *Catalogue) SetCategories(categories Categories) {
-	c.categories, c.categorised, c.answered = categories, true, true
-	c.told = c.held > 0
-}
-
-// Update takes new and changed variables in, what has become known of categories, and other rules. It says whether
-// anything may have changed. Snapshots are never changed, so what is the same pointer is the same. nil is a library
-// that has no variables, as Debian's MPICH.
+// Update takes new and changed variables in, and other rules. It says whether anything may have changed. Snapshots are
+// never changed, so what is the same pointer is the same. nil is a library that has no variables, as Debian's MPICH.
 func (c *Catalogue) Update(vs *mpit.Variables) (changed bool) {
-	if vs == c.variables && !c.told && c.reloading == nil {
+	if vs == c.variables && c.reloading == nil {
 		return false
 	}
 	if c.reloading != nil {
 		c.reload()
 	}
-	if vs != nil && (vs != c.variables || c.told) {
+	if vs != nil && vs != c.variables {
 		c.take(vs)
 	}
-	c.variables, c.told = vs, false
+	c.variables = vs
 	return true
 }
 
@@ -171,11 +150,11 @@ func (c *Catalogue) take(vs *mpit.Variables) {
 		}
 		fresh = append(fresh, c.byID[i])
 	}
-	c.enter(fresh)
-	c.resolve()
+	c.enter(slices.Clone(fresh))
+	c.resolve(fresh) // in the agent's order: of two that want one name, the first gets it
 }
 
-// enter makes variables known by their keys, but those whose key is taken.
+// enter makes variables known by their keys, and leaves out those whose key is taken. It sorts them.
 func (c *Catalogue) enter(fresh []*Variable) {
 	slices.SortFunc(fresh, func(a, b *Variable) int {
 		return cmp.Or(a.key().compare(b.key()),
@@ -186,12 +165,11 @@ func (c *Catalogue) enter(fresh []*Variable) {
 	for _, v := range fresh {
 		_, taken := find(c.byKey[:known], v.key())
 		if n := len(c.byKey); taken || n > known && c.byKey[n-1].key() == v.key() {
+			v.Spec = &mapping.Spec{Plain: mapping.Plain{Real: v.Info.Class}}
 			c.drop(v, mapping.ReasonDuplicate, "")
 			continue
 		}
 		c.byKey = append(c.byKey, v)
-		v.Held, v.Wanted = true, true
-		c.held++
 	}
 	if known > 0 {
 		slices.SortFunc(c.byKey, func(a, b *Variable) int { return a.key().compare(b.key()) })
@@ -220,9 +198,9 @@ func same(a, b *mpit.Variable) bool {
 		a.Distribution == b.Distribution
 }
 
-// newVariable is a variable of which it has yet to be found out what it becomes. Until then the agent reads it.
+// newVariable is a variable of which it has yet to be found out what it becomes.
 func (c *Catalogue) newVariable(v *Variable, info *mpit.Variable) *Variable {
-	v.Info, v.Spec = info, mapping.Unknown(info.Class)
+	v.Info = info
 	c.all = append(c.all, v)
 	c.countState(info.State)
 	return v
@@ -260,9 +238,6 @@ func (c *Catalogue) countState(s mpit.VariableState) {
 func (c *Catalogue) forget(v *Variable) {
 	if i, found := find(c.byKey, v.key()); found && c.byKey[i] == v {
 		c.byKey = slices.Delete(c.byKey, i, i+1)
-	}
-	if v.Held {
-		c.held--
 	}
 	c.takeOut(v)
 	for _, class := range []mpit.Class{levelRatio, highRatio} {

@@ -47,18 +47,14 @@ func New(cfg Config) (*Mapper, error) {
 	return &Mapper{rules: set, basis: basis, families: newFamilies(cfg.MaxFamilies), specs: newSpecs()}, nil
 }
 
-// NeedsCategories says whether any rule matches by category. Ranks are to be told their categories then
-// (Rank.SetCategories).
-func (m *Mapper) NeedsCategories() bool { return m.rules.ByCategory() }
-
 // Families is how many families ranks hold, and how many variables of theirs these are made of.
 func (m *Mapper) Families() (families, variables int) { return m.families.held() }
 
 // Metric says what a variable of a library becomes, as far as that depends on the variable alone: in a rank it can
 // still have the state of one that couldn't be opened, and its family another holder. ok is false where it is left
-// out, for the reason given. It only looks: no family comes to be by it. No rule matches by a category.
+// out, for the reason given. It only looks: no family comes to be by it.
 func (m *Mapper) Metric(lib mapping.Library, v mpit.Variable) (metric *mapping.Metric, drop mapping.Reason, ok bool) {
-	s, want, reason, _ := m.resolve(m.rules.ForLibrary(lib), &v, nil, true)
+	s, want, reason := m.resolve(m.rules.ForLibrary(lib), &v)
 	if reason != "" {
 		return nil, reason, false
 	}
@@ -76,10 +72,9 @@ func (m *Mapper) Metric(lib mapping.Library, v mpit.Variable) (metric *mapping.M
 	return &want.Metric, "", true
 }
 
-// Explain says what a variable of a library becomes, as Metric does, and which rules decided it. categories are all
-// that the variable stands in, directly or through others; nil: not known.
-func (m *Mapper) Explain(lib mapping.Library, v mpit.Variable, categories []string) rules.Explanation {
-	e := m.rules.Explain(m.basis, lib, v, categories)
+// Explain says what a variable of a library becomes, as Metric does, and which rules decided it.
+func (m *Mapper) Explain(lib mapping.Library, v mpit.Variable) rules.Explanation {
+	e := m.rules.Explain(m.basis, lib, v)
 	if e.Metric == nil {
 		return e
 	}
@@ -92,10 +87,7 @@ func (m *Mapper) Explain(lib mapping.Library, v mpit.Variable, categories []stri
 	return e
 }
 
-// resolve says what v becomes. undecided: its categories, which are not known, could make a difference.
-func (m *Mapper) resolve(set *rules.Set, v *mpit.Variable, categories []string, known bool) (_ mapping.Spec,
-	_ mapping.Wanted, _ mapping.Reason, undecided bool) {
-	p, undecided := set.Decide(v, categories, known)
-	s, want, reason := m.basis.Become(p, v)
-	return s, want, reason, undecided
+// resolve says what v becomes.
+func (m *Mapper) resolve(set *rules.Set, v *mpit.Variable) (mapping.Spec, mapping.Wanted, mapping.Reason) {
+	return m.basis.Become(set.Decide(v), v)
 }

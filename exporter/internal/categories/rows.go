@@ -1,3 +1,5 @@
+// Package categories says in which of MPI_T's categories variables stand, as series. Whatever a rank says of its
+// categories, it costs little.
 package categories
 
 import (

@@ -1,12 +1,9 @@
 package configuration
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -54,8 +51,7 @@ func readRules(names []string, read func(name string) ([]byte, error)) ([]ruleTe
 }
 
 // Effective is one rule file with the rules of the given files, then the shipped ones, and all settings that are in
-// force with them. A shipped rule that the others leave without effect becomes a comment, because such a rule is a
-// mistake.
+// force with them.
 func Effective(paths []string) (string, error) {
 	_, settings, err := Load(paths, 0)
 	if err != nil {
@@ -79,14 +75,7 @@ func Effective(paths []string) (string, error) {
 		return "", fmt.Errorf("config show: %w", err)
 	}
 	intro := "# Of all rules that match a variable, the first that sets a property wins.\n" + string(head)
-	mine := len(joinRules(intro, own))
-	lines := joinRules(intro, append(own, shipped...))
-	text := strings.Join(lines, "\n") + "\n"
-	idle, err := problemLines(text)
-	if err != nil || len(idle) == 0 {
-		return text, err
-	}
-	return strings.Join(withoutIdle(lines, mine, idle), "\n") + "\n", nil
+	return strings.Join(joinRules(intro, append(own, shipped...)), "\n") + "\n", nil
 }
 
 // limitsInForce lowers each limit of a part to that of the whole. Defaults may be above it; in a rule file that is a
@@ -98,51 +87,6 @@ func limitsInForce(l rules.Limits) rules.Limits {
 		*part = whole
 	}
 	return l
-}
-
-// problemLines are the numbers of the lines of a rule file in which something is wrong.
-func problemLines(text string) ([]int, error) {
-	dir, err := os.MkdirTemp("", "mpit-rules-")
-	if err != nil {
-		return nil, fmt.Errorf("config show: %w; set TMPDIR to a directory that can be written", err)
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "rules.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, fmt.Errorf("config show: %w", err)
-	}
-	var problems rules.Problems
-	if _, err := rules.Load([]string{file}); !errors.As(err, &problems) {
-		return nil, err
-	}
-	var lines []int
-	for _, p := range problems {
-		lines = append(lines, p.Line)
-	}
-	return lines, nil
-}
-
-// withoutIdle comments out each rule, from a line on, that has one of the idle lines in it.
-func withoutIdle(lines []string, from int, idle []int) []string {
-	starts := func(line string) bool { return strings.HasPrefix(line, ruleIndent+"- ") }
-	var out []string
-	commenting := false
-	for i, line := range lines {
-		if i >= from && starts(line) {
-			end := i + 1
-			for end < len(lines) && !starts(lines[end]) {
-				end++
-			}
-			if commenting = slices.ContainsFunc(idle, func(n int) bool { return n > i && n <= end }); commenting {
-				out = append(out, ruleIndent+"# Without effect, for rules above set all of it:")
-			}
-		}
-		if trimmed := strings.TrimSpace(line); commenting && trimmed != "" && !strings.HasPrefix(trimmed, "#") {
-			line = ruleIndent + "# " + strings.TrimPrefix(line, ruleIndent)
-		}
-		out = append(out, line)
-	}
-	return out
 }
 
 // ruleIndent is how far rules are indented in what is shown.

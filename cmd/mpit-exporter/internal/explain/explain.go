@@ -60,7 +60,7 @@ func (x *Flags) Run(std cli.Stdio) error {
 	if err != nil {
 		return err
 	}
-	list, others := q.answer(rules.Mapper, x.categories)
+	list, others := q.answer(rules.Mapper)
 	if x.output == "json" {
 		encoder := json.NewEncoder(std.Out)
 		encoder.SetEscapeHTML(false)
@@ -83,7 +83,7 @@ func (x *Flags) Run(std cli.Stdio) error {
 // out those whose explanation is the same as that for any library; if several classes are, those that no rule
 // mentions, provided that some rule mentions another. If rules know the variable by name, only these explanations are
 // left; others is how many were left out for that reason.
-func (q *question) answer(m *variables.Mapper, categories []string) (list []Explained, others int) {
+func (q *question) answer(m *variables.Mapper) (list []Explained, others int) {
 	one := func(lib mapping.Library, class mpit.Class) Explained {
 		v := q.variable
 		v.Class = class
@@ -95,7 +95,7 @@ func (q *question) answer(m *variables.Mapper, categories []string) (list []Expl
 			v.Datatype = usualDatatype(class)
 		}
 		v.DatatypeBytes = datatypeBytes(v.Datatype)
-		return newExplained(lib, &v, m.Explain(lib, v, categories))
+		return newExplained(lib, &v, m.Explain(lib, v))
 	}
 	for _, lib := range q.libraries {
 		var own []Explained

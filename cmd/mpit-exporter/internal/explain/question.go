@@ -17,7 +17,6 @@ type Flags struct {
 	name                             string
 	class, bind, verbosity, datatype string
 	library, version                 string
-	categories                       []string
 	files                            []string
 	output                           string
 }
@@ -35,8 +34,6 @@ func (x *Flags) AddTo(cmd *kingpin.CmdClause) {
 		PlaceHolder("KIND").StringVar(&x.bind)
 	cmd.Flag("verbosity", "Its verbosity: user_basic … mpidev_all. Without it, rules that match by verbosity are "+
 		"named as unsure.").PlaceHolder("V").StringVar(&x.verbosity)
-	cmd.Flag("category", "A category that it stands in, directly or through others; repeatable. Without it, rules "+
-		"that match by category are named as unsure.").PlaceHolder("NAME").StringsVar(&x.categories)
 	cmd.Flag("datatype", "Its datatype, such as unsigned_long or double (default: a usual one of the class).").
 		PlaceHolder("TYPE").StringVar(&x.datatype)
 	cmd.Flag("config.file", configuration.FileHelp).PlaceHolder("PATH").StringsVar(&x.files)

@@ -80,7 +80,7 @@ func (e *Explained) write(w io.Writer, name, library string) error {
 		return err
 	}
 	if len(e.Unsure) > 0 {
-		fmt.Fprintf(w, "\nThese rules may decide something, too; it depends on version, verbosity or category%s:\n",
+		fmt.Fprintf(w, "\nThese rules may decide something, too; it depends on version or verbosity%s:\n",
 			e.orLibrary())
 		for _, source := range e.Unsure {
 			fmt.Fprintf(w, "    %s\n", source)
