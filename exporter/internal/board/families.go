@@ -184,9 +184,6 @@ var rankFamilies = []rankFamily{
 	ofRank("mpit_pcontrol_paused_seconds_total", "", onceControlled,
 		"Time after MPI_Pcontrol(0), in which nothing was counted. Only for ranks that have called MPI_Pcontrol.",
 		func(r *portrait) float64 { return r.stats.PausedTime.Seconds() }),
-	ofRank("mpit_pcontrol_kept_total", "{sample}", onceControlled,
-		"Samples kept by MPI_Pcontrol(2). Only for ranks that have called MPI_Pcontrol.",
-		func(r *portrait) float64 { return float64(r.stats.KeptSamples) }),
 	ofRank("mpit_call_inside_seconds_total", "", onceProfiled,
 		"Time inside MPI of the thread that initialised MPI, including a call that has not returned. Only for ranks "+
 			"with the call profile.",
