@@ -38,8 +38,6 @@ type Config struct {
 	ControlVariableInterval time.Duration
 
 	Created bool // _created lines in OpenMetrics text; protobuf always has created timestamps
-	// OTelLabels: the attributes of metric data are called as labels are on the page, and all are text
-	OTelLabels bool
 
 	// FinalTaken is called when a rank's last sample stands on the page, and its connection is held open until it
 	// returns, for agents that wait for that in MPI_Finalize (mpit.WithHeldFinals). It is called concurrently, and must

@@ -15,11 +15,13 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/uptodate"
 )
 
-var update = flag.Bool("update", false, "write golden files and the tables in docs anew")
+var update = flag.Bool("update", false, "write golden files and the table in docs anew")
 
 // updating runs the tests that write something with -update, and no others.
 const updating = "go test ./exporter -run 'Golden|Documented' -update"
@@ -34,11 +36,23 @@ func TestFamiliesAreSortedAndReserved(t *testing.T) {
 		assert.NotEmpty(t, f.Help)
 		assert.False(t, i > 0 && families[i-1].Name == f.Name, "%s stands twice", f.Name)
 		for _, label := range f.Labels {
-			assert.NotContains(t, []string{"job", "instance"}, label.Name, "these belong to the scraper")
+			assert.NotContains(t, []string{"job", "instance"}, label, "these belong to the scraper")
 		}
 	}
 	assert.True(t, Reserved("mpit_exporter_build_info"), "whatever begins so")
 	assert.False(t, Reserved("mpit_exported"))
+}
+
+// What any series may have can't be a label that a rule gives.
+func TestNoRuleGivesALabelOfAllSeries(t *testing.T) {
+	labels := []string{"jobid", "world", "user", "rank", "dup", "object", "index"}
+	for kind := mpit.BindComm; kind <= mpit.BindLast+1; kind++ { // the last is of kinds that nobody knows
+		labels = append(labels, mapping.BindLabel(kind))
+	}
+	for _, l := range labels {
+		_, err := variables.New(variables.Config{Rules: []rules.Rule{{Match: rules.Match{Regexp: "(?P<" + l + ">x)"}}}})
+		assert.Error(t, err, l)
+	}
 }
 
 // No variable of any library can take a name from the exporter.
@@ -88,7 +102,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, f := range Families() {
 		var labels []string
 		for _, l := range f.Labels {
-			labels = append(labels, "`"+l.Name+"`")
+			labels = append(labels, "`"+l+"`")
 		}
 		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, strings.ToLower(f.Type.String()),
 			strings.Join(labels, ", "), f.Help)

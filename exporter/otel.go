@@ -141,7 +141,7 @@ func (e *Exporter) pointsOf(l *lease, cfg OTelConfig) []metricdata.Metrics {
 	if err != nil {
 		e.log.Warn("a reader's extra gatherer failed", "err", err)
 	}
-	return append(l.points(), exposition.OwnPoints(extra, nil, l.style, e.started)...)
+	return append(l.points(), exposition.OwnPoints(extra, nil, l.at, e.started)...)
 }
 
 // took notes that the reader has delivered what these ended ranks have left.
@@ -182,9 +182,8 @@ func (r *OTelReader) readEnded() (metrics []metricdata.Metrics, ended []ending, 
 	if len(ended) == 0 {
 		return nil, nil, nil
 	}
-	style := r.e.pointStyle()
-	style.Exponential, style.Only = r.cfg.Exponential, wanted
-	return b.Points(style), ended, nil
+	return b.Points(exposition.PointStyle{At: r.e.now().Round(0), Exponential: r.cfg.Exponential, Only: wanted}), ended,
+		nil
 }
 
 // untaken returns those ended ranks that the reader has not taken.

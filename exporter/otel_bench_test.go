@@ -90,8 +90,8 @@ func (o *ordinary) observe(meter metric.Meter) error {
 	sets := make([]metric.MeasurementOption, len(o.ranks))
 	for i := range sets {
 		sets[i] = metric.WithAttributeSet(attribute.NewSet(
-			attribute.String("mpi.job.id", "1"), attribute.String("mpi.world", "0"),
-			attribute.String("mpi.rank", strconv.Itoa(i))))
+			attribute.String("jobid", "1"), attribute.String("world", "0"),
+			attribute.String("rank", strconv.Itoa(i))))
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
 		for i, r := range o.ranks {

@@ -110,10 +110,9 @@ func (p *page) make(want readers) *result {
 			r.bodies[w] = b.Write(style, want[w])
 		}
 	}
-	r.style = p.pointStyle()
+	r.at = p.now().Round(0) // by the wall clock alone
 	for _, w := range []way{asPoints, asExponential} {
-		style := r.style
-		style.Exponential = w == asExponential
+		style := exposition.PointStyle{At: r.at, Exponential: w == asExponential}
 		for range want[w] {
 			r.data[w].list = append(r.data[w].list, b.Points(style))
 		}
@@ -130,19 +129,10 @@ func (p *page) make(want readers) *result {
 	}
 	for _, w := range []way{asPoints, asExponential} {
 		for i, list := range r.data[w].list {
-			r.data[w].list[i] = append(list, exposition.OwnPoints(r.own, board.ByName(), r.style, p.started)...)
+			r.data[w].list[i] = append(list, exposition.OwnPoints(r.own, board.ByName(), r.at, p.started)...)
 		}
 	}
 	return r
-}
-
-// pointStyle is that of metric data made now.
-func (b *base) pointStyle() exposition.PointStyle {
-	style := exposition.PointStyle{At: b.now().Round(0)}
-	if b.cfg.OTelLabels {
-		style.Naming = exposition.AsLabels
-	}
-	return style
 }
 
 // refresh brings the page up to date and returns the ended ranks on it.

@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"math"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -70,8 +67,7 @@ func counting() mpit.Sample {
 
 func TestPcontrolOnThePage(t *testing.T) {
 	e := startTold(t, Config{})
-	families := []string{"mpit_pcontrol_level", "mpit_pcontrol_calls_total", "mpit_pcontrol_paused_seconds_total",
-		"mpit_pcontrol_kept_total"}
+	families := []string{"mpit_pcontrol_level", "mpit_pcontrol_calls_total", "mpit_pcontrol_paused_seconds_total"}
 	figures := func(page map[string]float64) (list []float64) {
 		for _, f := range families {
 			if v, ok := page[of(f, "1", 0)]; ok {
@@ -87,7 +83,7 @@ func TestPcontrolOnThePage(t *testing.T) {
 	s.Status, s.Monotonic = mpit.SamplePaused, time.Second
 	s.Stats = mpit.AgentStats{PcontrolCalls: 1, PausedTime: 1500 * time.Millisecond}
 	page := e.take(s)
-	assert.Equal(t, []float64{0, 1, 1.5, 0}, figures(page))
+	assert.Equal(t, []float64{0, 1, 1.5}, figures(page))
 	assert.Equal(t, 1.0, page[`mpit_exporter_ranks{state="paused"}`])
 	assert.Equal(t, 1.0, page[`mpit_exporter_samples_total{result="paused"}`])
 	assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 0)], "it answers")
@@ -96,16 +92,16 @@ func TestPcontrolOnThePage(t *testing.T) {
 	assert.Equal(t, "paused", e.Ranks()[0].State)
 
 	busy := mpit.Sample{Status: mpit.SampleBusy} // from an agent that leaves things out
-	assert.Equal(t, []float64{0, 1, 1.5, 0}, figures(e.take(busy)))
+	assert.Equal(t, []float64{0, 1, 1.5}, figures(e.take(busy)))
 
 	resumed := *s.Layout
 	resumed.Generation, resumed.Handles = 2, append([]mpit.Handle(nil), s.Layout.Handles...)
 	resumed.Handles[0].Earlier = &mpit.Earlier{Excluded: []uint64{90}}
 	s.Status, s.Monotonic, s.Layout, s.Values = mpit.SampleFresh, 2*time.Second, &resumed,
 		[]uint64{107, math.Float64bits(3)}
-	s.Stats = mpit.AgentStats{PcontrolLevel: -7, PcontrolCalls: 3, PausedTime: 2 * time.Second, KeptSamples: 1}
+	s.Stats = mpit.AgentStats{PcontrolLevel: -7, PcontrolCalls: 3, PausedTime: 2 * time.Second}
 	page = e.take(s)
-	assert.Equal(t, []float64{-7, 3, 2, 1}, figures(page), "the program's own phase")
+	assert.Equal(t, []float64{-7, 3, 2}, figures(page), "the program's own phase")
 	assert.Equal(t, 17.0, page[of("mpit_calls_total", "1", 0)])
 	assert.Equal(t, 3.0, page[of("mpit_depth_level", "1", 0)])
 
@@ -119,7 +115,7 @@ func TestPcontrolOnThePage(t *testing.T) {
 	require.NoError(t, err)
 	defer done()
 	page = valuesOf(last)
-	assert.Equal(t, []float64{3, 2, 1}, figures(page))
+	assert.Equal(t, []float64{3, 2}, figures(page))
 	assert.NotContains(t, page, of("mpit_pcontrol_level", "1", 0), "a phase ends with its rank")
 }
 
@@ -194,77 +190,4 @@ func TestObjectsAreDescribed(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestKept(t *testing.T) {
-	e := startTold(t, Config{})
-	get1 := func(query string) api.KeptList { return fromJSON[api.KeptList](t, get(e.API(), "/api/v1/kept"+query)) }
-	s := counting()
-	e.take(s)
-	assert.Equal(t, []api.KeptSample{}, get1("").Kept)
-	assert.JSONEq(t, `{"kept": []}`, get(e.API(), "/api/v1/kept").Body.String())
-
-	s.Monotonic = time.Second
-	s.Kept = &mpit.Kept{Number: 2, Time: testTime, List: []mpit.KeptValue{
-		// counted under another name, or while switched off
-		{Variable: 0, Values: []uint64{1<<32 - 1}, Base: []uint64{5}},
-		{Variable: 1, Kind: mpit.BindComm, Object: 9, Name: "caf\xe9", Values: []uint64{math.Float64bits(0.1),
-			math.Float64bits(math.NaN())}, Base: []uint64{math.Float64bits(9), 0}},
-		{Variable: 7, Values: []uint64{1}}, // of nothing that is known
-	}}
-	e.take(s)
-	w := get(e.API(), "/api/v1/kept?jobid=1&world=0&rank=0")
-	body := fromJSON[struct {
-		Kept []struct {
-			Number uint64
-			Time   time.Time
-			Values any
-		}
-	}](t, w)
-	require.Len(t, body.Kept, 1)
-	assert.EqualValues(t, 2, body.Kept[0].Number)
-	assert.Equal(t, testTime, body.Kept[0].Time)
-	assert.Equal(t, []any{
-		map[string]any{"name": "calls", "class": "COUNTER", "values": []any{4294967290.0}},
-		map[string]any{"name": "depth", "class": "LEVEL", "object": map[string]any{"kind": "comm", "name": "café"},
-			"values": []any{0.1, nil}},
-	}, body.Kept[0].Values)
-	assert.Equal(t, get1(""), get1("?rank=0"))
-	assert.Zero(t, get1("").More)
-	assert.Empty(t, get1("?rank=1").Kept)
-	assert.Empty(t, get1("?jobid=2").Kept)
-	assert.Empty(t, get1("?world=1").Kept)
-	assert.Equal(t, http.StatusBadRequest, get(e.API(), "/api/v1/kept?rank=x").Code)
-
-	s.Monotonic = 2 * time.Second
-	s.Kept = nil
-	e.take(s)
-	assert.EqualValues(t, 2, get1("").Kept[0].Number, "the last one stays")
-
-	s.Monotonic = 3 * time.Second
-	big := &mpit.Kept{Number: 3, Time: testTime}
-	for range 20 {
-		big.List = append(big.List, mpit.KeptValue{Variable: 0, Values: make([]uint64, 10_000)})
-	}
-	s.Kept = big
-	e.take(s)
-	last := get1("").Kept[0]
-	assert.EqualValues(t, 3, last.Number)
-	assert.Equal(t, 20, len(last.Values)+last.Cut)
-	assert.NotZero(t, last.Cut, "a rank may not make us hold what it likes")
-	assert.Len(t, big.List, 20)
-
-	g := e.lock()
-	for i := range maxKeptAnswer / bounds.MaxKeptBytes {
-		hello := small("1", i+1).Hello
-		hello.ID = mpit.RankID{2, byte(i)}
-		other := g.add(hello, mpit.Peer{}, processOf(&hello, "alice"))
-		// As far as the bound is concerned it is large; to write and read so much sixteen times would prove no more.
-		other.facts.kept, other.facts.variables = bounds.Kept{Kept: &mpit.Kept{Number: 3, Time: testTime},
-			Size: bounds.MaxKeptBytes}, e.r.facts.variables
-	}
-	g.unlock()
-	all := get1("")
-	assert.Len(t, all.Kept, maxKeptAnswer/bounds.MaxKeptBytes)
-	assert.Equal(t, 1, all.More)
 }

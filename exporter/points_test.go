@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -112,33 +111,8 @@ func prometheusName(t require.TestingT, name, unit string, kind otlptranslator.M
 	return out
 }
 
-// labelsBack are attributes under the names that they have as labels of a family.
-func labelsBack(t require.TestingT, family string, set attribute.Set) string {
-	back, given := map[string]exposition.Label{}, map[string]bool{}
-	for _, l := range attributesOf(family) {
-		back[l.Attribute] = l
-		given[l.Name] = true
-	}
-	var labels []string
-	for _, kv := range set.ToSlice() {
-		label := string(kv.Key)
-		if a, found := back[label]; found {
-			label = a.Name
-			want := attribute.STRING
-			if a.Integer {
-				want = attribute.INT64
-			}
-			require.Equal(t, want, kv.Value.Type(), "%s of %s", a.Attribute, family)
-		} else {
-			require.False(t, given[label], "%s of %s has another name", label, family)
-		}
-		labels = append(labels, fmt.Sprintf("%s=%q", label, kv.Value.String()))
-	}
-	return nameOf(labels)
-}
-
-// labelsAsTheyAre are attributes that are called as labels are.
-func labelsAsTheyAre(t require.TestingT, family string, set attribute.Set) string {
+// labelsOf are attributes as labels, which they are called as; all are text.
+func labelsOf(t require.TestingT, family string, set attribute.Set) string {
 	var labels []string
 	for _, kv := range set.ToSlice() {
 		require.Equal(t, attribute.STRING, kv.Value.Type(), "%s of %s", kv.Key, family)
@@ -147,17 +121,8 @@ func labelsAsTheyAre(t require.TestingT, family string, set attribute.Set) strin
 	return nameOf(labels)
 }
 
-// saidInPoints is what metric data say, at that time, under the names and labels that they have on /metrics.
+// saidInPoints is what metric data say, at that time, under the names that they have on /metrics.
 func saidInPoints(t require.TestingT, list []metricdata.Metrics, at time.Time) map[string]said {
-	return saidWithLabels(t, list, at, labelsBack)
-}
-
-// labelling makes labels of a family's attributes.
-type labelling func(t require.TestingT, family string, set attribute.Set) string
-
-func saidWithLabels(
-	t require.TestingT, list []metricdata.Metrics, at time.Time, labelsOf labelling,
-) map[string]said {
 	all := map[string]said{}
 	names := map[string]bool{}
 	for _, m := range list {
@@ -255,20 +220,13 @@ func (n *node) eachWay() (families []*dto.MetricFamily, explicit, exponential []
 // sameSaid compares the page in three ways, series by series.
 func sameSaid(t require.TestingT, families []*dto.MetricFamily, explicit, exponential []metricdata.Metrics,
 	at time.Time) {
-	sameSaidWithLabels(t, families, explicit, exponential, at, labelsBack)
-}
-
-func sameSaidWithLabels(
-	t require.TestingT, families []*dto.MetricFamily, explicit, exponential []metricdata.Metrics, at time.Time,
-	labelsOf labelling,
-) {
 	page := saidOnPage(families)
 	want := map[string]said{}
 	for key, s := range page {
 		s.native = ""
 		want[key] = s
 	}
-	assert.Equal(t, want, saidWithLabels(t, explicit, at, labelsOf))
+	assert.Equal(t, want, saidInPoints(t, explicit, at))
 
 	want = map[string]said{}
 	for key, s := range page {
@@ -280,7 +238,7 @@ func sameSaidWithLabels(
 		}
 		want[key] = s
 	}
-	assert.Equal(t, want, saidWithLabels(t, exponential, at, labelsOf))
+	assert.Equal(t, want, saidInPoints(t, exponential, at))
 }
 
 // What is in metric data is what stands on /metrics at that moment, of each library whose variables are known.
@@ -301,21 +259,9 @@ func TestPointsOfLibraries(t *testing.T) {
 }
 
 func TestPointsOfEverything(t *testing.T) {
-	for name, test := range map[string]struct {
-		asLabels bool
-		labelsOf labelling
-	}{
-		"attributes": {false, labelsBack},
-		"labels":     {true, labelsAsTheyAre},
-	} {
-		t.Run(name, func(t *testing.T) { pointsOfEverything(t, test.asLabels, test.labelsOf) })
-	}
-}
-
-func pointsOfEverything(t *testing.T, asLabels bool, labelsOf labelling) {
 	clock := newTestClock()
 	n := startNode(t, Config{
-		UserName: func(uint32) string { return "alice" }, ControlVariables: []string{"*"}, OTelLabels: asLabels,
+		UserName: func(uint32) string { return "alice" }, ControlVariables: []string{"*"},
 	}, withClock(clock))
 	n.connect(mpittest.New(mpittest.Everything()), mpittest.New(small("1", 0)))
 	n.scrape()
@@ -333,7 +279,7 @@ func pointsOfEverything(t *testing.T, asLabels bool, labelsOf labelling) {
 				f.Name)
 		}
 	}
-	sameSaidWithLabels(t, families, explicit, exponential, clock.Now(), labelsOf)
+	sameSaid(t, families, explicit, exponential, clock.Now())
 }
 
 // Ranks that are late, have ended, share labels or series, and counters that have been reset.

@@ -8,7 +8,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -86,7 +85,6 @@ type facts struct {
 	calls     *api.Calls // nil: it has no call profile
 	variables *mpit.Variables
 	infos     []variables.Info
-	kept      bounds.Kept
 }
 
 // outbox is what the session's goroutine is to send to the agent.

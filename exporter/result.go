@@ -3,6 +3,7 @@ package exporter
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -47,12 +48,12 @@ func (r *readers) created(lines bool) bool {
 
 // result is a page as its readers want it: each way is made once, for all who wait for it, and counts them already.
 type result struct {
-	messages *exposition.Messages  // nil: nobody wants them
-	families []*dto.MetricFamily   // of messages, and own
-	bodies   [ways]*body.Body      // the page as it is written, without own; nil: nobody wants it
-	data     [ways]copies          // the page as metric data, with own
-	own      []*dto.MetricFamily   // the exporter's figures of itself, which nobody changes
-	style    exposition.PointStyle // of metric data
+	messages *exposition.Messages // nil: nobody wants them
+	families []*dto.MetricFamily  // of messages, and own
+	bodies   [ways]*body.Body     // the page as it is written, without own; nil: nobody wants it
+	data     [ways]copies         // the page as metric data, with own
+	own      []*dto.MetricFamily  // the exporter's figures of itself, which nobody changes
+	at       time.Time            // of metric data
 	ended    []ending
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -24,8 +23,6 @@ const (
 	copyBatch = 5_000
 	// maxValueBytes bounds one answer, about.
 	maxValueBytes = 8 << 20
-	// maxKeptAnswer bounds an answer with kept samples, about, in bytes.
-	maxKeptAnswer = 8 << 20
 )
 
 // API serves what the exporter knows as JSON, for reading only: see api.Handler.
@@ -109,38 +106,6 @@ func (s source) Connected(which api.Selector) []api.Connected {
 				Session: r.line.session, Status: r.status(), Late: r.state == stateLate,
 			})
 		}
-	}
-	return list
-}
-
-// Kept returns what ranks kept at their last MPI_Pcontrol(2). Ranks that have ended are among them for as long as
-// they stand on the page.
-func (s source) Kept(which api.Selector) api.KeptList {
-	type sample struct {
-		status    api.RankStatus
-		kept      bounds.Kept
-		variables []mpit.Variable
-		infos     []variables.Info
-	}
-	var samples []sample
-	list := api.KeptList{Kept: []api.KeptSample{}}
-	s.e.with(func(g *registry) {
-		size := 0
-		for _, r := range g.table.ordered {
-			f := &r.facts
-			if f.kept.Kept == nil || f.variables == nil || !which.Selects(r.ID) {
-				continue
-			}
-			if size += f.kept.Size; size > maxKeptAnswer {
-				list.More++
-				continue
-			}
-			samples = append(samples, sample{r.status(), f.kept, f.variables.ByID, f.infos})
-		}
-	})
-	// What a rank has kept, and its catalogue, are never changed: nobody waits for what follows.
-	for _, k := range samples {
-		list.Kept = append(list.Kept, api.NewKeptSample(k.status, k.kept.Kept, k.kept.Cut, k.variables, k.infos))
 	}
 	return list
 }

@@ -44,8 +44,7 @@ type contents struct {
 	left      map[string]int            // left out, as counted there
 	size      int                       // about how many bytes it holds of what it has sent
 	trimmed   bounds.Trimmed
-	final     bool        // its last sample has been taken in
-	kept      bounds.Kept // by its last MPI_Pcontrol(2)
+	final     bool // its last sample has been taken in
 
 	tell outbox // what came of the last sample, for the agent
 }
@@ -118,7 +117,6 @@ func (c *contents) count(sample *mpit.Sample) {
 
 		PcontrolLevel: level,
 		PcontrolCalls: max(c.stats.PcontrolCalls, s.PcontrolCalls),
-		KeptSamples:   max(c.stats.KeptSamples, s.KeptSamples),
 		PausedTime:    max(c.stats.PausedTime, s.PausedTime),
 		CategoryStamp: cmp.Or(s.CategoryStamp, c.stats.CategoryStamp),
 	}
@@ -151,7 +149,6 @@ func (c *contents) absorb(s *mpit.Sample) bool {
 
 // takeIn is absorb for all that the sample has.
 func (c *contents) takeIn(s *mpit.Sample) bool {
-	c.kept.Keep(s)
 	c.size, c.parts = s.Size(), partsOf(s)
 	s = c.trimmed.Cut(s, func(n int) { exposition.CountMore(c.drop, c.left, self.DroppedVariables, n) })
 	return c.guard("mapping a sample", func() {
@@ -240,7 +237,7 @@ func (c *contents) countVariables() {
 func (c *contents) public() (f facts, tell outbox, sound bool) {
 	f = facts{
 		figures: c.figures != nil, sampled: c.sampled, made: c.made, size: c.size, calls: c.calls,
-		stamp: c.stats.CategoryStamp, variables: c.variables, infos: c.infos, kept: c.kept,
+		stamp: c.stats.CategoryStamp, variables: c.variables, infos: c.infos,
 	}
 	if sound = true; f.figures {
 		sound = c.guard("looking at its series", func() {

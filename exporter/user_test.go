@@ -85,7 +85,7 @@ func TestAnotherUserClaimsARank(t *testing.T) {
 	t.Run("in the API", func(t *testing.T) {
 		n := startNode(t, Config{})
 		n.claiming(666, 1e6)
-		r := connect(n)
+		connect(n)
 		n.scrape()
 		list := valuesFrom(t, n, "?jobid=1&world=0&rank=0&user=alice")
 		require.Len(t, list.Ranks, 1)
@@ -96,10 +96,6 @@ func TestAnotherUserClaimsARank(t *testing.T) {
 		assert.Equal(t, "alice", catalogues.Catalogues[0].Rank.User)
 		assert.Equal(t, 404, get(n.API(), "/api/v1/catalogue?user=bob").Code)
 		assert.Equal(t, 404, get(n.API(), "/api/v1/values?user=bob").Code)
-		r.Pcontrol(2)
-		n.scrape()
-		assert.Len(t, fromJSON[api.KeptList](t, get(n.API(), "/api/v1/kept?user=alice")).Kept, 1)
-		assert.Empty(t, fromJSON[api.KeptList](t, get(n.API(), "/api/v1/kept?user=666")).Kept)
 	})
 }
 

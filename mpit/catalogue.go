@@ -32,14 +32,14 @@ type catalogue struct {
 	layout    *Layout
 	order     []int32 // the layout's handles by rising ID; nil: they rise as they stand
 	remains   *Remains
-	kept      *Kept
+	kept      uint64 // number of the last KEPT of an agent that still sends it
 
 	next answer
 }
 
 // sizes is about how many bytes the parts take that a new answer may bring anew. What variables take is their list's,
 // once they have one.
-type sizes struct{ variables, layout, remains, kept int }
+type sizes struct{ variables, layout, remains int }
 
 // answer is what has come of an answer that SAMPLE has not yet ended.
 type answer struct {
@@ -51,7 +51,6 @@ type answer struct {
 	layout    *Layout
 	order     []int32
 	remains   *Remains
-	kept      *Kept
 }
 
 // frame takes a frame of the answer to SAMPLE. With SAMPLE itself the answer is whole, and becomes the catalogue.
@@ -72,8 +71,10 @@ func (c *catalogue) frame(f wire.Frame) (s Sample, whole bool, err error) {
 		return s, false, c.takeLayout(f.Payload)
 	case wire.TypeRemains:
 		return s, false, c.takeRemains(f.Payload)
-	case wire.TypeKept:
-		return s, false, c.takeKept(f.Payload)
+	case wire.TypeKept: // named by its number, it is not sent again
+		d := wire.NewDecoder(f.Payload, &err)
+		c.kept = d.Word()
+		return s, false, err
 	case wire.TypeSample:
 		s, err = c.takeSample(f.Payload)
 		return s, err == nil, err
@@ -84,7 +85,7 @@ func (c *catalogue) frame(f wire.Frame) (s Sample, whole bool, err error) {
 // reject forgets what has come of an answer that the rank broke off.
 func (c *catalogue) reject() {
 	size := &c.next.sizes
-	_ = c.held.grow(-size.variables - size.layout - size.remains - size.kept) // giving back does not fail
+	_ = c.held.grow(-size.variables - size.layout - size.remains) // giving back does not fail
 	c.next = answer{}
 }
 
@@ -135,7 +136,7 @@ func (c *catalogue) growVariables(bytes int) error {
 }
 
 // size is about how many bytes of memory the catalogue's parts take.
-func (c *catalogue) size() int { return c.bytes + c.sizes.layout + c.sizes.remains + c.sizes.kept }
+func (c *catalogue) size() int { return c.bytes + c.sizes.layout + c.sizes.remains }
 
 // takeEnums reads ENUMS; sent are the numbers that the same answer has already brought.
 func (c *catalogue) takeEnums(payload []byte, sent map[uint32]struct{}) error {
@@ -370,34 +371,6 @@ func (c *catalogue) takeRemains(payload []byte) error {
 	return c.decoded(payload, &c.next.sizes.remains, cap(m.List)*int(unsafe.Sizeof(Remain{})))
 }
 
-func (c *catalogue) takeKept(payload []byte) error {
-	if c.next.kept != nil {
-		return wire.Errorf(wire.ReasonMalformed, "kept values twice in one answer")
-	}
-	if err := c.decoding(payload, &c.next.sizes.kept); err != nil {
-		return err
-	}
-	k, err := decodeKept(payload)
-	if err != nil {
-		return err
-	}
-	variables := c.newest()
-	bindings := make([]uint64, len(k.List))
-	for i := range k.List {
-		v := &k.List[i]
-		if int(v.Variable) >= len(variables) {
-			return wire.Errorf(wire.ReasonMalformed, "a kept value of the unknown variable %d", v.Variable)
-		}
-		bindings[i] = uint64(v.Variable)<<32 | uint64(v.Object)
-	}
-	slices.Sort(bindings)
-	if b, twice := repeated(bindings); twice {
-		return wire.Errorf(wire.ReasonMalformed, "two kept values of variable %d on object %d", b>>32, uint32(b))
-	}
-	c.next.kept = k
-	return c.decoded(payload, &c.next.sizes.kept, cap(k.List)*int(unsafe.Sizeof(KeptValue{})))
-}
-
 func (c *catalogue) takeSample(payload []byte) (Sample, error) {
 	if err := c.held.grow(len(payload) - c.values); err != nil {
 		return Sample{}, err
@@ -411,7 +384,7 @@ func (c *catalogue) takeSample(payload []byte) (Sample, error) {
 	if err := c.check(&s, generation); err != nil {
 		return Sample{}, err
 	}
-	s.Variables, s.Layout, s.Remains, s.Kept = c.variables, c.layout, c.remains, c.kept
+	s.Variables, s.Layout, s.Remains = c.variables, c.layout, c.remains
 	s.size = c.size()
 	return s, nil
 }
@@ -427,7 +400,6 @@ func (c *catalogue) commit() {
 	}
 	replace(&c.sizes.layout, next.sizes.layout)
 	replace(&c.sizes.remains, next.sizes.remains)
-	replace(&c.sizes.kept, next.sizes.kept)
 	if next.variables != nil {
 		c.variables = next.variables
 		before := c.list
@@ -445,9 +417,6 @@ func (c *catalogue) commit() {
 	}
 	if next.remains != nil {
 		c.remains = next.remains
-	}
-	if next.kept != nil {
-		c.kept = next.kept
 	}
 	c.next = answer{}
 }
@@ -490,7 +459,7 @@ func (c *catalogue) check(s *Sample, generation uint64) error {
 
 // generations are what the next request names.
 func (c *catalogue) generations() wire.SampleRequest {
-	var r wire.SampleRequest
+	r := wire.SampleRequest{Kept: c.kept}
 	if c.variables != nil {
 		r.Variables = c.variables.Generation
 	}
@@ -499,9 +468,6 @@ func (c *catalogue) generations() wire.SampleRequest {
 	}
 	if c.remains != nil {
 		r.Remains = c.remains.Generation
-	}
-	if c.kept != nil {
-		r.Kept = c.kept.Number
 	}
 	return r
 }

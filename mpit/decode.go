@@ -320,54 +320,10 @@ func decodeStats(r *wire.Decoder) AgentStats {
 		s.PcontrolLevel = r.Int("level of MPI_Pcontrol")
 	}
 	s.PcontrolCalls = r.Word()
-	s.KeptSamples = r.Word()
+	r.Word() // reserved
 	s.PausedTime = r.Duration("time in MPI_Pcontrol(0)")
 	s.CategoryStamp = r.Word()
 	return s
-}
-
-// decodeKept reads KEPT.
-func decodeKept(payload []byte) (*Kept, error) {
-	var err error
-	d := wire.NewDecoder(payload, &err)
-	k := &Kept{Number: d.Word(), Time: d.Time("time of what was kept"), Monotonic: d.Duration("time of what was kept")}
-	if k.Number == 0 {
-		d.Fail(wire.ReasonMalformed, "something kept with the number 0")
-	}
-	n := d.List("kept values", wire.MaxValues)
-	if n > 0 {
-		k.List = make([]KeptValue, 0, min(n, firstRoom))
-	}
-	names := make(map[string]string) // many variables are bound to one object
-	words := 0
-	for range n {
-		r := d.Record("kept value")
-		v := KeptValue{
-			Variable: r.Uint32("variable of a kept value"),
-			Kind:     known(r.Word(), BindLast, BindUnknown),
-			Object:   r.Uint32("object of a kept value"),
-		}
-		raw := r.Bytes("name of an object", wire.MaxString)
-		name, ok := names[string(raw)]
-		if !ok {
-			name = ValidText(string(raw))
-			names[string(raw)] = name
-		}
-		v.Name = name
-		v.Values = r.Array("kept values", wire.MaxValues)
-		v.Base = r.Array("base of kept values", wire.MaxValues)
-		if v.Base != nil && len(v.Base) != len(v.Values) {
-			d.Fail(wire.ReasonMalformed, "a base of %d words for %d kept values", len(v.Base), len(v.Values))
-		}
-		if words += len(v.Values); words > wire.MaxValues {
-			d.Fail(wire.ReasonTooLarge, "more than %d values kept", wire.MaxValues)
-		}
-		if err != nil {
-			return nil, err
-		}
-		k.List = append(k.List, v)
-	}
-	return k, err
 }
 
 // decodeSample reads SAMPLE without what belongs to the catalogue.

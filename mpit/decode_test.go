@@ -100,23 +100,6 @@ func handleFields(e *wire.Encoder) {
 	e.Words([]uint64{5, 0, 1, 2, 1_000_000_000, 15, 10, 11, 20, 21, 30, 31})
 }
 
-// keptFrame is KEPT with records of the variable 0.
-func keptFrame(number uint64, records ...fields) wire.Frame {
-	return built(wire.TypeKept, func(e *wire.Encoder) {
-		e.Words([]uint64{number, 1_000_000_000, 5, uint64(len(records))})
-		for _, fields := range records {
-			e.Record(func() { fields(e) })
-		}
-	})
-}
-
-func keptFields(e *wire.Encoder) {
-	e.Words([]uint64{0, 1, 1})
-	e.String("halo")
-	e.Array([]uint64{7, 8})
-	e.Array([]uint64{5, 6})
-}
-
 // toolFrame is the answer to an operation, done or refused.
 func toolFrame(op wire.ToolOperation, code mpit.ReturnCode, why string, gives ...uint64) wire.Frame {
 	return built(wire.TypeTool, func(e *wire.Encoder) {
@@ -267,7 +250,7 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		full := want
 		full.Stats = mpit.AgentStats{Samples: 1, Busy: 2, ReadErrors: 3, GateWaits: 4, GateWaitTime: 5,
 			GateWaitMax: 6, CPUTime: 7, ObjectsAlive: 8,
-			PcontrolLevel: -5, PcontrolCalls: 10, KeptSamples: 11, PausedTime: 12, CategoryStamp: 13}
+			PcontrolLevel: -5, PcontrolCalls: 10, PausedTime: 12, CategoryStamp: 13}
 		first := want
 		first.Stats = mpit.AgentStats{Samples: 1, Busy: 2, ReadErrors: 3, GateWaits: 4, GateWaitTime: 5,
 			GateWaitMax: 6, CPUTime: 7, ObjectsAlive: 8, PcontrolLevel: 1}
@@ -343,24 +326,6 @@ func TestOlderAndNewerRecords(t *testing.T) {
 			s, err := feed(new(mpit.Answers), built(wire.TypeSample, c.fields))
 			require.NoError(t, err, name)
 			assert.Equal(t, c.want, s, name)
-		}
-	})
-	t.Run("kept", func(t *testing.T) {
-		for name, c := range map[string]struct {
-			fields fields
-			want   mpit.KeptValue
-		}{
-			"same": {keptFields, mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo",
-				Values: []uint64{7, 8}, Base: []uint64{5, 6}}},
-			"newer": {newer(keptFields), mpit.KeptValue{Kind: mpit.BindComm, Object: 1, Name: "halo",
-				Values: []uint64{7, 8}, Base: []uint64{5, 6}}},
-			"older": {words(0, 0, 0, 0, 1, 7), mpit.KeptValue{Values: []uint64{7}}},
-			"empty": {words(), mpit.KeptValue{}},
-		} {
-			s, err := feed(new(mpit.Answers), oneVariable, keptFrame(3, c.fields), busySample())
-			require.NoError(t, err, name)
-			assert.Equal(t, &mpit.Kept{Number: 3, Time: second, Monotonic: 5, List: []mpit.KeptValue{c.want}},
-				s.Kept, name)
 		}
 	})
 	t.Run("HELLO", func(t *testing.T) {
@@ -547,18 +512,6 @@ func TestAnswersThatAreRefused(t *testing.T) {
 			mpit.Detail{Key: "a"})}, nil)}, mpit.ReasonMalformed},
 		"excluded values that are cut": {[]wire.Frame{oneVariable,
 			layoutFrame(object, []fields{words(5, 0, 1, 2, 0, 8, 7)})}, mpit.ReasonMalformed},
-		"kept values with the number 0": {[]wire.Frame{oneVariable, keptFrame(0)}, mpit.ReasonMalformed},
-		"kept values twice": {[]wire.Frame{oneVariable, keptFrame(1), keptFrame(1)},
-			mpit.ReasonMalformed},
-		"a kept value twice": {[]wire.Frame{oneVariable, keptFrame(1, keptFields, keptFields)},
-			mpit.ReasonMalformed},
-		"a kept value of no variable": {[]wire.Frame{keptFrame(1, keptFields)}, mpit.ReasonMalformed},
-		"a kept value that is cut": {[]wire.Frame{oneVariable, keptFrame(1, words(0, 0, 0, 0, 2, 7))},
-			mpit.ReasonMalformed},
-		"a base of another length": {[]wire.Frame{oneVariable,
-			keptFrame(1, words(0, 0, 0, 0, 1, 7, 2, 5, 6))}, mpit.ReasonMalformed},
-		"more kept values than the limit": {[]wire.Frame{oneVariable, keptFrame(1, manyValues, manyValues)},
-			mpit.ReasonTooLarge},
 		"a tool's answer in a sample": {[]wire.Frame{built(wire.TypeTool, words())}, mpit.ReasonMalformed},
 		"a level beyond an int": {[]wire.Frame{built(wire.TypeSample,
 			words(0, 0, 0, 0, 0, 0, 1, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1<<32))}, mpit.ReasonMalformed},
@@ -585,12 +538,6 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	}
 }
 
-// manyValues are half the values that a sample may have, and one more.
-func manyValues(e *wire.Encoder) {
-	e.Words([]uint64{0, 0, 0, 0})
-	e.Array(make([]uint64, wire.MaxValues/2+1))
-}
-
 // Details as large as they may be, in whatever encoding. What an object was made on may be gone.
 func TestDetails(t *testing.T) {
 	list := []mpit.Detail{{Key: "name", Value: "caf\xe9"},
@@ -606,19 +553,13 @@ func TestDetails(t *testing.T) {
 	assert.Equal(t, list[1:], got[1:])
 }
 
-// What was kept stays until something else is; the next request names it.
-func TestKeptIsShared(t *testing.T) {
+// An earlier agent has samples that it kept at MPI_Pcontrol(2): one that has come is not asked for again.
+func TestKeptIsSkipped(t *testing.T) {
 	a := new(mpit.Answers)
-	first, err := feed(a, oneVariable, keptFrame(1, keptFields), busySample())
+	kept := built(wire.TypeKept, words(3, 1_000_000_000, 5, 1, 6, 0, 0, 0, 0, 1, 7, 0))
+	_, err := feed(a, oneVariable, kept, busySample())
 	require.NoError(t, err)
-	require.NotNil(t, first.Kept)
-	second, err := feed(a, busySample())
-	require.NoError(t, err)
-	assert.Same(t, first.Kept, second.Kept)
-	third, err := feed(a, keptFrame(2), busySample())
-	require.NoError(t, err)
-	assert.Equal(t, uint64(2), third.Kept.Number)
-	assert.Equal(t, uint64(1), second.Kept.Number, "a sample is never changed")
+	assert.Equal(t, uint64(3), a.Request().Kept)
 }
 
 // What an operation gives depends on which it is.

@@ -15,6 +15,9 @@ type Answers struct{ catalogue catalogue }
 
 func (a *Answers) Frame(f wire.Frame) (Sample, bool, error) { return a.catalogue.frame(f) }
 
+// Request is what is asked for next.
+func (a *Answers) Request() wire.SampleRequest { return a.catalogue.generations() }
+
 func DecodeControlVariables(payload []byte, first int) (list []ControlVariable, next, total int, err error) {
 	list, p, err := decodeControlVariables(payload, first, nil)
 	return list, p.next, p.total, err

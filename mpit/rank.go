@@ -212,7 +212,6 @@ type AgentStats struct {
 
 	PcontrolLevel int           // of the last MPI_Pcontrol; 1 before any
 	PcontrolCalls uint64        // calls of MPI_Pcontrol
-	KeptSamples   uint64        // samples that MPI_Pcontrol(2) has kept
 	PausedTime    time.Duration // in MPI_Pcontrol(0), the present one included
 	CategoryStamp uint64        // changes with the categories; 0: not known
 }
@@ -284,7 +283,6 @@ type Sample struct {
 	Variables *Variables
 	Layout    *Layout
 	Remains   *Remains
-	Kept      *Kept    // by the last MPI_Pcontrol(2); nil: none
 	Values    []uint64 // int64, uint64 or double bits, by the variable's datatype; nil when busy
 	Failed    []FailedHandle
 	UnderWay  *UnderWay // nil: the rank has no call profile
@@ -292,27 +290,9 @@ type Sample struct {
 	size int // see Size
 }
 
-// Size is about how many bytes of memory the catalogue's parts take that the sample refers to: variables, layout,
-// remains and what was kept. Samples of one rank share them as long as they don't change.
+// Size is about how many bytes of memory the catalogue's parts take that the sample refers to: variables, layout
+// and remains. Samples of one rank share them as long as they don't change.
 func (s *Sample) Size() int { return s.size }
-
-// Kept is what MPI_Pcontrol(2) has kept (docs/protocol.md, KEPT).
-type Kept struct {
-	Number    uint64 // from 1
-	Time      time.Time
-	Monotonic time.Duration
-	List      []KeptValue
-}
-
-// KeptValue is one variable on one object at that moment.
-type KeptValue struct {
-	Variable uint32 // Variable.ID
-	Kind     Bind   // of the object, BindNone: no object
-	Object   uint32 // Object.ID; the object may be gone
-	Name     string // the object's
-	Values   []uint64
-	Base     []uint64 // Earlier.Origin and Excluded together, as they were; nil: zeros
-}
 
 // Variables is a rank's catalogue of performance variables, at one generation. ByID is indexed by Variable.ID.
 type Variables struct {

@@ -1,11 +1,11 @@
-// Package api serves what the exporter knows as JSON, read-only: ranks, what MPI_T offers in them, the values of their
-// variables, and the samples that they kept at MPI_Pcontrol(2). Its types are the answers, for servers and clients.
+// Package api serves what the exporter knows as JSON, read-only: ranks, what MPI_T offers in them, and the values of
+// their variables. Its types are the answers, for servers and clients.
 //
 // It isn't the control socket, which writes to ranks (package control), or the page for scrapers (package
 // exposition). It has no state: it gets everything from the exporter (Source).
 //
 // Begin reading at Handler. catalogue.go has the types of a catalogue, read.go reads one from a rank, ask.go chooses
-// the ranks to ask; values.go and kept.go have the values, status.go the ranks.
+// the ranks to ask; values.go has the values, status.go the ranks.
 package api
 
 import (
@@ -37,8 +37,6 @@ type Source interface {
 	// Refresh brings what stands on the page for such ranks up to date; Values returns it.
 	Refresh(ctx context.Context, which Selector) error
 	Values(which Selector) ValueList
-	// Kept returns what ranks kept at their last MPI_Pcontrol(2).
-	Kept(which Selector) KeptList
 }
 
 // Handler serves:
@@ -48,7 +46,6 @@ type Source interface {
 //	                        parameters jobid, world or rank one for each rank that has these labels (at most 16);
 //	                        user chooses, too
 //	GET /api/v1/values      a ValueList: what the variables of ranks are now; the same parameters
-//	GET /api/v1/kept        a KeptList: what ranks kept at their last MPI_Pcontrol(2); the same parameters
 //
 // Errors are {"error": "…"}.
 func Handler(of Source, log *slog.Logger) http.Handler {
@@ -58,7 +55,6 @@ func Handler(of Source, log *slog.Logger) http.Handler {
 		h.inTurn(w, req, func() { h.answer.JSON(w, http.StatusOK, RankList{Ranks: h.Ranks()}) })
 	})
 	mux.HandleFunc("GET /api/v1/catalogue", h.of(h.serveCatalogue))
-	mux.HandleFunc("GET /api/v1/kept", h.of(h.serveKept))
 	mux.HandleFunc("GET /api/v1/values", h.of(h.serveValues))
 	return mux
 }
@@ -93,10 +89,6 @@ func (h *handler) of(serve func(http.ResponseWriter, *http.Request, Selector)) h
 		}
 		serve(w, req, which)
 	}
-}
-
-func (h *handler) serveKept(w http.ResponseWriter, req *http.Request, which Selector) {
-	h.inTurn(w, req, func() { h.answer.JSON(w, http.StatusOK, h.Kept(which)) })
 }
 
 func (h *handler) serveValues(w http.ResponseWriter, req *http.Request, which Selector) {

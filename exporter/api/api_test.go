@@ -41,16 +41,11 @@ func (s slowSource) Values(Selector) ValueList {
 	return ValueList{}
 }
 
-func (s slowSource) Kept(Selector) KeptList {
-	s.wait()
-	return KeptList{}
-}
-
 // Answers, which may be large, are made a few at a time; others wait for their turn.
 func TestAnswersAreMadeInTurn(t *testing.T) {
 	source := slowSource{make(chan struct{}), make(chan struct{})}
 	h := Handler(source, slog.New(slog.DiscardHandler))
-	paths := []string{"/api/v1/ranks", "/api/v1/values", "/api/v1/kept"}
+	paths := []string{"/api/v1/ranks", "/api/v1/values"}
 	codes := make(chan int)
 	for i := range 3 * maxMade {
 		go func() {

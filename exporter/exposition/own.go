@@ -16,15 +16,7 @@ type Family struct {
 	Type dto.MetricType
 	// what its values count, as OpenTelemetry annotates a unit: {rank}; "": nothing, or the name has its unit
 	Counts string
-	Labels []Label // besides the scraper's, and besides `dup` on what stands once per rank or world
-}
-
-// Label is a label of a family, and what it is called in OpenTelemetry.
-type Label struct {
-	Name      string
-	Attribute string // "": the same
-	// as an attribute, else it is text. An attribute is always of one type: what can be "other" is text
-	Integer bool
+	Labels []string // besides the scraper's, and besides `dup` on what stands once per rank or world
 }
 
 // Row is one series of the exporter's own families. With Number its value is taken at each SetOwn, else it stays.
@@ -50,7 +42,6 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 	f := p.byName[of.Name]
 	if f == nil {
 		f = p.family(of.Name, of.Help, of.Type, otelOfOwn(of))
-		f.attributes = of.attributes()
 	}
 	p.insert(f, s, from)
 }

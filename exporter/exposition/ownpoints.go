@@ -13,7 +13,7 @@ import (
 // have explicit buckets. described says what a family is; of one that isn't described, its name does. since is when
 // those began to count that don't say it themselves. Summaries and what has no type are left out.
 func OwnPoints(
-	families []*dto.MetricFamily, described map[string]*Family, style PointStyle, since time.Time,
+	families []*dto.MetricFamily, described map[string]*Family, at, since time.Time,
 ) []metricdata.Metrics {
 	list := make([]metricdata.Metrics, 0, len(families))
 	for _, f := range families {
@@ -24,15 +24,14 @@ func OwnPoints(
 		if of == nil {
 			of = &Family{Name: f.GetName(), Type: f.GetType()}
 		}
-		o, own := otelOfOwn(of), of.attributes()
-		set := func(m *dto.Metric) attribute.Set { return style.Naming.set(own, m) }
+		o := otelOfOwn(of)
 		m := metricdata.Metrics{Name: o.name, Description: f.GetHelp(), Unit: o.unit}
 		switch f.GetType() {
 		case dto.MetricType_HISTOGRAM:
 			points := make([]metricdata.HistogramDataPoint[float64], len(f.Metric))
 			for i, metric := range f.Metric {
 				points[i] = ownHistogram(metric.Histogram)
-				points[i].Attributes, points[i].Time = set(metric), style.At
+				points[i].Attributes, points[i].Time = attributesOf(metric), at
 				points[i].StartTime = begun(metric.Histogram.CreatedTimestamp, since)
 			}
 			m.Data = metricdata.Histogram[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality}
@@ -40,8 +39,8 @@ func OwnPoints(
 			points := make([]metricdata.DataPoint[float64], len(f.Metric))
 			for i, metric := range f.Metric {
 				points[i] = metricdata.DataPoint[float64]{
-					Attributes: set(metric), StartTime: begun(metric.Counter.CreatedTimestamp, since),
-					Time: style.At, Value: metric.Counter.GetValue(),
+					Attributes: attributesOf(metric), StartTime: begun(metric.Counter.CreatedTimestamp, since),
+					Time: at, Value: metric.Counter.GetValue(),
 				}
 			}
 			m.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality,
@@ -49,7 +48,7 @@ func OwnPoints(
 		case dto.MetricType_GAUGE:
 			points := make([]metricdata.DataPoint[float64], len(f.Metric))
 			for i, metric := range f.Metric {
-				points[i] = metricdata.DataPoint[float64]{Attributes: set(metric), Time: style.At,
+				points[i] = metricdata.DataPoint[float64]{Attributes: attributesOf(metric), Time: at,
 					Value: metric.Gauge.GetValue()}
 			}
 			m.Data = metricdata.Gauge[float64]{DataPoints: points}
@@ -69,11 +68,11 @@ func begun(created *timestamppb.Timestamp, since time.Time) time.Time {
 	return created.AsTime()
 }
 
-// set is the labels of a metric as attributes.
-func (n Naming) set(own map[string]Label, m *dto.Metric) attribute.Set {
+// attributesOf is the labels of a metric as attributes.
+func attributesOf(m *dto.Metric) attribute.Set {
 	list := make([]attribute.KeyValue, len(m.Label))
 	for i, l := range m.Label {
-		list[i] = n.keyValue(own, l.GetName(), l.GetValue())
+		list[i] = attribute.String(l.GetName(), l.GetValue())
 	}
 	return attribute.NewSet(list...)
 }

@@ -60,7 +60,6 @@ type family struct {
 	name, help, unit string
 	kind             dto.MetricType
 	otel             otelFamily
-	attributes       map[string]Label // of labels that are the family's own
 	blocks           []block
 	owners           int               // blocks that are not of a sheet that has gone
 	message          *dto.MetricFamily // nil: nobody has gathered it

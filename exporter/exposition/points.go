@@ -18,7 +18,6 @@ import (
 type PointStyle struct {
 	At          time.Time // of all points
 	Exponential bool
-	Naming      Naming            // the same for all that reads the page: sets of attributes are kept
 	Only        map[Owner]Portion // nil: all that stands on the page; else of these owners only
 }
 
@@ -43,7 +42,7 @@ func (s *PointStyle) of(o Owner) Portion {
 // Points makes metric data of the page's families, in their order. All are cumulative.
 func (p *Page) Points(s PointStyle) []metricdata.Metrics {
 	p.Arrange()
-	w := pointWriter{PointStyle: s, sets: attributeSets{naming: s.Naming}, incomplete: map[Owner]int{}}
+	w := pointWriter{PointStyle: s, sets: attributeSets{}, incomplete: map[Owner]int{}}
 	list := make([]metricdata.Metrics, 0, len(p.families))
 	for _, f := range p.families {
 		if m, found := w.family(f); found {
@@ -143,10 +142,8 @@ func (w *pointWriter) each(f *family, do func(s *Sheet, i int)) {
 		}
 		if s.sets == nil {
 			s.sets = make([]attribute.Set, len(s.entries))
-			for _, part := range s.parts {
-				for i := part.from; i < part.to; i++ {
-					s.sets[i] = w.sets.of(part.family, s, int(i))
-				}
+			for i := range s.entries {
+				s.sets[i] = w.sets.of(s, i)
 			}
 		}
 		for i := int(b.from); i < int(b.to); i++ {
@@ -156,6 +153,29 @@ func (w *pointWriter) each(f *family, do func(s *Sheet, i int)) {
 			}
 		}
 	}
+}
+
+// attributeSets makes sets of attributes, one for all series that have the same labels: those of a rank mostly do. An
+// attribute is called as the label is on the page, and all are text.
+type attributeSets map[string]attribute.Set // by the labels, as text
+
+func (s attributeSets) of(in *Sheet, i int) attribute.Set {
+	e := &in.entries[i]
+	set, found := s[e.labels]
+	if found {
+		return set
+	}
+	shared, own := in.sharedLabels(), e.series.Labels
+	list := make([]attribute.KeyValue, 0, len(shared)+len(own))
+	for _, l := range shared {
+		list = append(list, attribute.String(l.GetName(), l.GetValue()))
+	}
+	for _, l := range own {
+		list = append(list, attribute.String(l.Name, l.Value))
+	}
+	set = attribute.NewSet(list...)
+	s[e.labels] = set
+	return set
 }
 
 // begun is when an entry began to count, else its owner did; the zero time: not known.

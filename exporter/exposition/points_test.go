@@ -2,10 +2,12 @@ package exposition
 
 import (
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -114,4 +116,27 @@ func TestExplicitPoint(t *testing.T) {
 		p.BucketCounts[0] = 100
 		assert.EqualValues(t, 3, h.Counts[0], "they are the reader's")
 	}
+}
+
+// Series with the same labels share a set, even in different families: those of a rank mostly have none of their own.
+func TestSetsAreShared(t *testing.T) {
+	p := New(nil)
+	var list []*mapping.Series
+	for i := range 40 {
+		m := &mapping.Metric{Name: "mpit_x" + strconv.Itoa(i), Kind: mapping.KindGauge}
+		list = append(list, &mapping.Series{Metric: m},
+			&mapping.Series{Metric: m, Labels: []mapping.Label{{Name: "comm", Value: "a"}}})
+	}
+	s := NewSheet(someone{})
+	p.Fill(s, list, func(string) bool { return false })
+	sets, distinct := attributeSets{}, map[attribute.Set]bool{}
+	of := func() {
+		for i := range s.entries {
+			distinct[sets.of(s, i)] = true
+		}
+	}
+	of()
+	assert.Len(t, distinct, 2)
+	assert.Len(t, sets, 2)
+	assert.Zero(t, testing.AllocsPerRun(10, of), "none is made again")
 }

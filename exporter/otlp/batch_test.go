@@ -89,7 +89,7 @@ func TestPointTooLarge(t *testing.T) {
 	r := receiver(t, otlptest.Options{})
 	log := &logged{}
 	large := point(1, 0, 1, 2)
-	large.Attributes = attribute.NewSet(attribute.String("mpi.comm.name", strings.Repeat("x", receiversLimit)))
+	large.Attributes = attribute.NewSet(attribute.String("comm", strings.Repeat("x", receiversLimit)))
 	s := newSource(func() []metricdata.ScopeMetrics {
 		return inScope(counter("calls", point(0, 0, 1, 1), large, point(2, 0, 1, 3)))
 	})
@@ -107,8 +107,8 @@ func TestPointTooLarge(t *testing.T) {
 func manyCounters(n int, label string) metricdata.Metrics {
 	points := make([]metricdata.DataPoint[int64], n)
 	for i := range points {
-		points[i] = metricdata.DataPoint[int64]{Attributes: attribute.NewSet(attribute.Int("mpi.rank", i),
-			attribute.String("mpi.comm.name", label)), StartTime: at(0), Time: at(1), Value: int64(i)}
+		points[i] = metricdata.DataPoint[int64]{Attributes: attribute.NewSet(attribute.Int("rank", i),
+			attribute.String("comm", label)), StartTime: at(0), Time: at(1), Value: int64(i)}
 	}
 	return counter("mpit.sent", points...)
 }

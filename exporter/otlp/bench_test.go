@@ -25,8 +25,8 @@ const (
 func benchSet() []attribute.Set {
 	sets := make([]attribute.Set, benchSets)
 	for i := range sets {
-		sets[i] = attribute.NewSet(attribute.String("mpi.job.id", "4711"), attribute.String("mpi.world", "0"),
-			attribute.Int("mpi.rank", i/10), attribute.Int("mpi.comm", i%10))
+		sets[i] = attribute.NewSet(attribute.String("jobid", "4711"), attribute.String("world", "0"),
+			attribute.Int("rank", i/10), attribute.Int("comm", i%10))
 	}
 	return sets
 }

@@ -60,7 +60,6 @@ type Config struct {
 	Temporality string        // cumulative, delta or lowmemory
 	Histogram   string        // explicit or exponential: how timers are to be read
 	Exponential bool          // the same as Histogram: exponential; after Complete, what is in force
-	Labels      bool          // attributes are called as labels are on /metrics: how the source is to be read
 	Final       bool          // push ranks' last values when they end
 	Version     string        // service.version
 	// from which service.instance.id is made, the same after a restart: the agent socket's path

@@ -548,7 +548,7 @@ func anyForgotten(d *deltas, start int) bool { return at(start).UnixNano() <= ma
 // only returns the single point of a metric.
 func only(t *rapid.T, m metricdata.Metrics) (r int, start, end time.Time, delta []uint64) {
 	rankOf := func(set attribute.Set) int {
-		v, _ := set.Value("mpi.rank")
+		v, _ := set.Value("rank")
 		return int(v.AsInt64())
 	}
 	switch data := m.Data.(type) {

@@ -79,7 +79,7 @@ var epoch = time.Now().Add(time.Hour).Truncate(time.Second)
 func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 
 func rank(n int) attribute.Set {
-	return attribute.NewSet(attribute.String("mpi.job.id", "4711"), attribute.Int("mpi.rank", n))
+	return attribute.NewSet(attribute.String("jobid", "4711"), attribute.Int("rank", n))
 }
 
 func inScope(metrics ...metricdata.Metrics) []metricdata.ScopeMetrics {

@@ -67,9 +67,9 @@ func TestPush(t *testing.T) {
 					"service.version"}, attrs)
 				assert.Equal(t, "mpit-exporter", request.Message.ResourceMetrics[0].ScopeMetrics[0].Scope.Name)
 				totals := r.Totals()
-				assert.Equal(t, int64(8), totals["mpit.calls{mpi.job.id=4711,mpi.rank=1}"].Int)
-				assert.Equal(t, map[int]uint64{0: 3, 1: 4}, totals["mpit.time{mpi.job.id=4711,mpi.rank=0}"].Buckets)
-				assert.Equal(t, map[int]uint64{-1: 5, 0: 6}, totals["mpit.wait{mpi.job.id=4711,mpi.rank=0}"].Buckets)
+				assert.Equal(t, int64(8), totals["mpit.calls{jobid=4711,rank=1}"].Int)
+				assert.Equal(t, map[int]uint64{0: 3, 1: 4}, totals["mpit.time{jobid=4711,rank=0}"].Buckets)
+				assert.Equal(t, map[int]uint64{-1: 5, 0: 6}, totals["mpit.wait{jobid=4711,rank=0}"].Buckets)
 				assert.InDelta(t, 4, figure(t, p, "mpit_exporter_otlp_points_total", pointsSent), 0)
 				assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_pushes_total", pushSuccess), 0)
 				assert.Positive(t, figure(t, p, "mpit_exporter_otlp_last_success_timestamp_seconds", ""))
@@ -185,15 +185,15 @@ func TestOutage(t *testing.T) {
 				require.NoError(t, r.Restart())
 				require.NoError(t, push(50, 9, 3, 2, 5))
 				totals := r.Totals()
-				assert.Equal(t, int64(9), totals["calls{mpi.job.id=4711,mpi.rank=0}"].Increase)
-				assert.Equal(t, int64(113), totals["calls{mpi.job.id=4711,mpi.rank=1}"].Increase)
+				assert.Equal(t, int64(9), totals["calls{jobid=4711,rank=0}"].Increase)
+				assert.Equal(t, int64(113), totals["calls{jobid=4711,rank=1}"].Increase)
 				for _, name := range []string{"time", "wait"} {
-					h := totals[name+"{mpi.job.id=4711,mpi.rank=0}"]
+					h := totals[name+"{jobid=4711,rank=0}"]
 					assert.Equal(t, uint64(7), h.IncreaseCount, name)
 					assert.InDelta(t, 5, h.IncreaseFloat, 0, name)
 					assert.Equal(t, temporality != TemporalityCumulative, h.Delta)
 				}
-				assert.Equal(t, temporality == TemporalityDelta, totals["calls{mpi.job.id=4711,mpi.rank=0}"].Delta)
+				assert.Equal(t, temporality == TemporalityDelta, totals["calls{jobid=4711,rank=0}"].Delta)
 				assert.Equal(t, 3, s.counted(&s.delivered))
 				assert.Equal(t, 1, strings.Count(log.String(), "can't push"), "once for an outage")
 				assert.Equal(t, 1, strings.Count(log.String(), "pushing works again"))
@@ -263,9 +263,9 @@ func TestRefusedMessage(t *testing.T) {
 				assert.Equal(t, want, s.totals(t, p, r), r)
 			}
 			totals := r.Totals()
-			assert.Equal(t, int64(1), totals["calls{mpi.job.id=4711,mpi.rank=0}"].Increase)
-			assert.Equal(t, int64(2), totals["calls{mpi.job.id=4711,mpi.rank=1}"].Increase)
-			assert.Equal(t, int64(4), totals["calls{mpi.job.id=4711,mpi.rank=2}"].Increase)
+			assert.Equal(t, int64(1), totals["calls{jobid=4711,rank=0}"].Increase)
+			assert.Equal(t, int64(2), totals["calls{jobid=4711,rank=1}"].Increase)
+			assert.Equal(t, int64(4), totals["calls{jobid=4711,rank=2}"].Increase)
 			assert.Equal(t, 1, s.counted(&s.delivered))
 		})
 	}
@@ -439,7 +439,7 @@ func TestPushEnded(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, n)
 	assert.Equal(t, 1, s.counted(&s.finals))
-	assert.Equal(t, int64(9), r.Totals()["calls{mpi.job.id=4711,mpi.rank=7}"].Int)
+	assert.Equal(t, int64(9), r.Totals()["calls{jobid=4711,rank=7}"].Int)
 }
 
 func TestSourceFails(t *testing.T) {
@@ -558,7 +558,7 @@ func (s *fakeSource) totals(t *testing.T, p *Pusher, r string) int64 {
 	for key, table := range p.deltas.tables {
 		assert.Equal(t, "calls", key.metric)
 		for _, s := range table.series {
-			if v, _ := s.set.Value(attribute.Key("mpi.rank")); v.String() == r {
+			if v, _ := s.set.Value(attribute.Key("rank")); v.String() == r {
 				return ofBits[int64](s.last.value)
 			}
 		}

@@ -95,7 +95,6 @@ static void answer_sample(struct answering *a, uint32_t sequence, struct wire_re
 	seen.catalogue = wire_take(r);
 	seen.layout = wire_take(r);
 	seen.remains = wire_take(r);
-	seen.kept = wire_take(r);
 	read_calls(a, private);
 	a->session->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!take_sample(a, &status)) {

@@ -6,8 +6,6 @@
 #include "now.h"
 #include "pcontrol.h"
 
-#define SAMPLE_BYTES 1024 /* of SAMPLE beside its values and the pairs of those that failed */
-
 void frame_hello(struct wire *w, const struct identity *id, enum connection_kind kind)
 {
 	wire_begin(w, FRAME_HELLO, 0);
@@ -222,7 +220,6 @@ struct agent_statistics statistics_of(const struct session *s)
 		.objects = s->objects,
 		.level = s->pcontrol.level,
 		.level_calls = s->pcontrol.calls,
-		.kept = s->pcontrol.keeps,
 		.paused_ns = pcontrol_paused_ns(s),
 		.category_stamp = s->category_stamp,
 	};
@@ -245,7 +242,7 @@ static void put_statistics(struct wire *w, const struct agent_statistics *statis
 	wire_word(w, statistics->objects);
 	wire_word(w, (uint64_t)(int64_t)statistics->level);
 	wire_word(w, statistics->level_calls);
-	wire_word(w, statistics->kept);
+	wire_word(w, 0); /* agents used to keep samples, and count them here */
 	wire_word(w, statistics->paused_ns);
 	wire_word(w, statistics->category_stamp);
 	wire_fill_length(w, record);
@@ -307,20 +304,6 @@ static void frame_sample(struct wire *w, uint32_t sequence, const struct session
 	wire_end(w);
 }
 
-/* What MPI_Pcontrol(2) kept, with the request's number. */
-static void frame_kept(struct wire *w, uint32_t sequence, const struct session *s)
-{
-	const struct wire *kept = &s->pcontrol.kept;
-	size_t bytes = kept->length - WIRE_HEADER_BYTES;
-
-	/* The last sample of a program that may be in a signal handler has a buffer of fixed size: SAMPLE comes first. */
-	if (w->fixed && w->room - w->length < bytes + SAMPLE_BYTES + 8 * (s->value_count + 2 * s->handles))
-		return;
-	wire_begin(w, FRAME_KEPT, sequence);
-	wire_raw(w, kept->bytes + WIRE_HEADER_BYTES, bytes);
-	wire_end(w);
-}
-
 void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen,
 		  enum sample_status status, enum end_reason end, const struct under_way *calls)
 {
@@ -332,8 +315,6 @@ void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, st
 		frame_layout(w, sequence, s);
 	if (s->remains.generation != seen.remains)
 		frame_remains(w, sequence, &s->remains);
-	if (s->pcontrol.keeps != seen.kept && s->pcontrol.keeps > 0)
-		frame_kept(w, sequence, s);
 	frame_sample(w, sequence, s, status, end, calls);
 }
 

@@ -16,7 +16,7 @@ enum end_reason { END_NONE, END_FINALIZE, END_EXIT, END_ABORT };
 
 /* What the exporter has seen of a rank: the payload of its SAMPLE request. */
 struct generations {
-	uint64_t catalogue, layout, remains, kept;
+	uint64_t catalogue, layout, remains;
 };
 
 /* What the agent counts of itself; all but objects, level and category_stamp never fall. */
@@ -24,16 +24,15 @@ struct agent_statistics {
 	uint64_t samples, busy, read_errors;
 	uint64_t cpu_ns; /* of the agent's thread */
 	uint64_t objects;
-	int level;                             /* of the last MPI_Pcontrol, 1 before any */
-	uint64_t level_calls, kept, paused_ns; /* of MPI_Pcontrol */
-	uint64_t category_stamp;               /* MPI_T_category_changed's number + 1, 0: not known */
+	int level;                       /* of the last MPI_Pcontrol, 1 before any */
+	uint64_t level_calls, paused_ns; /* of MPI_Pcontrol */
+	uint64_t category_stamp;         /* MPI_T_category_changed's number + 1, 0: not known */
 };
 
 /* The agent's thread, or the program's with the last sample. */
 void frame_hello(struct wire *w, const struct identity *id, enum connection_kind kind);
 
-/* ENUMS, VARIABLES, LAYOUT, REMAINS and KEPT where they differ from what was seen, then SAMPLE with the last values
- * read. */
+/* ENUMS, VARIABLES, LAYOUT and REMAINS where they differ from what was seen, then SAMPLE with the last values read. */
 void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen,
 		  enum sample_status status, enum end_reason end, const struct under_way *calls);
 

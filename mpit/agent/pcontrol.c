@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum level { LEVEL_OFF = 0, LEVEL_ON = 1, LEVEL_KEEP = 2 };
+enum level { LEVEL_OFF = 0, LEVEL_ON = 1 };
 
 static void switch_off(struct session *s)
 {
@@ -83,68 +83,6 @@ static void switch_on(struct session *s)
 		s->layout_generation++;
 }
 
-/* What is to be subtracted from whatever only grows, as of now: a later rename or pause changes it. */
-static void put_base(struct wire *w, const struct handle *h)
-{
-	bool none = h->origin == NULL && h->excluded == NULL;
-
-	wire_word(w, none ? 0 : (uint64_t)h->count);
-	for (int i = 0; !none && i < h->count; i++) {
-		uint64_t origin = h->origin == NULL ? 0 : h->origin[i], excluded = h->excluded == NULL ? 0 : h->excluded[i];
-
-		wire_word(w, value_plus(h->variable, origin, excluded));
-	}
-}
-
-static void keep_handle(struct wire *w, const struct object *o, const struct handle *h, const uint64_t *values)
-{
-	size_t record = wire_hole(w);
-
-	wire_word(w, h->variable->number);
-	wire_word(w, (uint64_t)o->kind);
-	wire_word(w, o->number);
-	wire_string(w, o->name);
-	wire_word(w, (uint64_t)h->count);
-	wire_words(w, values, (size_t)h->count);
-	put_base(w, h);
-	wire_fill_length(w, record);
-}
-
-/* All open variables, selected or not: as a frame that only lacks its request's number. Switched off, it is what is
- * frozen, of that time. */
-static void keep(struct session *s)
-{
-	struct pcontrol *p = &s->pcontrol;
-	uint64_t *values, records = 0;
-	struct wire w = { 0 };
-	size_t list;
-
-	sources_discover(s, NULL);
-	values = handle_scratch(s);
-	wire_begin(&w, FRAME_KEPT, 0);
-	wire_word(&w, p->keeps + 1);
-	wire_word(&w, p->paused ? p->realtime : realtime_ns());
-	wire_word(&w, p->paused ? p->monotonic : monotonic_ns());
-	list = wire_hole(&w);
-	for (struct object *o = &s->unbound; o != NULL; o = o->after)
-		for (size_t i = 0; i < o->count && wire_frame_words(&w) <= MAX_FRAME_WORDS; i++) {
-			handle_values(s, &o->handles[i], values);
-			if (o->handles[i].code != CODE_SUCCESS)
-				continue;
-			keep_handle(&w, o, &o->handles[i], values);
-			records++;
-		}
-	wire_fill(&w, list, records);
-	if (w.failed || wire_frame_words(&w) > MAX_FRAME_WORDS) {
-		wire_free(&w);
-		return; /* what was kept before stays */
-	}
-	wire_end(&w);
-	wire_free(&p->kept);
-	p->kept = w;
-	p->keeps++;
-}
-
 void pcontrol_called(struct session *s, int level)
 {
 	s->pcontrol.calls++;
@@ -153,8 +91,6 @@ void pcontrol_called(struct session *s, int level)
 		switch_off(s);
 	else if (level == LEVEL_ON)
 		switch_on(s);
-	else if (level == LEVEL_KEEP)
-		keep(s);
 }
 
 uint64_t pcontrol_paused_ns(const struct session *s)

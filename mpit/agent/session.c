@@ -163,7 +163,6 @@ void session_drop(struct session *s)
 	handles_end(s, &s->unbound);
 	tools_forget(s);
 	sources_drop(s);
-	wire_free(&s->pcontrol.kept);
 	free(s->unbound.handles);
 	free(s->buckets);
 	free(s->values);

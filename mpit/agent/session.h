@@ -12,7 +12,6 @@
 #include "catalogue.h"
 #include "remains.h"
 #include "sources.h"
-#include "wire.h"
 
 #define MAX_OBJECTS_DEFAULT 1024
 #define MAX_OBJECTS_LIMIT 16384
@@ -60,10 +59,9 @@ struct object {
 struct pcontrol {
 	bool paused;
 	int level;                             /* of the last call; 1 before any */
-	uint64_t calls, keeps;                 /* calls in all, samples kept */
+	uint64_t calls;                        /* in all */
 	uint64_t paused_ns;                    /* in the pauses that have ended */
 	uint64_t realtime, monotonic, read_ns; /* of the reading at the beginning of the pause, while paused */
-	struct wire kept;                      /* the last KEPT frame, ours; empty: none */
 };
 
 struct tools; /* tools/sessions.h */

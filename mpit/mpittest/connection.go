@@ -359,9 +359,6 @@ func (r *Rank) answer(e *wire.Encoder, seq uint32, has wire.SampleRequest, statu
 	if has.Remains != r.remainsGen {
 		r.encodeRemains(e, seq)
 	}
-	if r.kept != nil && has.Kept != r.kept.Number {
-		encodeKept(e, seq, r.kept)
-	}
 	s := r.sample(status, end)
 	for i := range r.handles {
 		h := &r.handles[i]

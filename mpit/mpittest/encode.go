@@ -217,7 +217,7 @@ func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
 		e.Word(s.Stats.ObjectsAlive)
 		e.Int(s.Stats.PcontrolLevel)
 		e.Word(s.Stats.PcontrolCalls)
-		e.Word(s.Stats.KeptSamples)
+		e.Word(0) // reserved
 		e.Word(uint64(s.Stats.PausedTime))
 		e.Word(s.Stats.CategoryStamp)
 	})
@@ -244,26 +244,6 @@ func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
 			for _, d := range u.InsideBy {
 				e.Word(uint64(d))
 			}
-		})
-	}
-	e.Finish()
-}
-
-func encodeKept(e *wire.Encoder, seq uint32, k *mpit.Kept) {
-	e.Begin(wire.TypeKept, seq)
-	e.Word(k.Number)
-	e.Time(k.Time)
-	e.Word(uint64(k.Monotonic))
-	e.Word(uint64(len(k.List)))
-	for i := range k.List {
-		v := &k.List[i]
-		e.Record(func() {
-			e.Word(uint64(v.Variable))
-			e.Word(uint64(v.Kind))
-			e.Word(uint64(v.Object))
-			e.String(v.Name)
-			e.Array(v.Values)
-			e.Array(v.Base)
 		})
 	}
 	e.Finish()

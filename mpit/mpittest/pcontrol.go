@@ -7,9 +7,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Pcontrol is the program's call of MPI_Pcontrol: 0 switches observation off, 1 on again, 2 keeps the present values;
-// other levels are only told. Set and Add go on changing what the library has: while observation is off, samples
-// don't show it.
+// Pcontrol is the program's call of MPI_Pcontrol: 0 switches observation off, 1 on again; other levels are only told.
+// Set and Add go on changing what the library has: while observation is off, samples don't show it.
 func (r *Rank) Pcontrol(level int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -20,8 +19,6 @@ func (r *Rank) Pcontrol(level int) {
 		r.pauseValues()
 	case 1:
 		r.resumeValues()
-	case 2:
-		r.keepValues()
 	}
 }
 
@@ -56,35 +53,6 @@ func (r *Rank) resumeValues() {
 	}
 	r.paused = false
 	r.stats.PausedTime += r.clock().Sub(r.pausedAt)
-}
-
-// keepValues keeps what a sample of all open variables would show now.
-func (r *Rank) keepValues() {
-	r.stats.KeptSamples++
-	k := &mpit.Kept{Number: r.stats.KeptSamples, Time: r.clock()}
-	if r.paused {
-		k.Time = r.pausedAt
-	}
-	k.Monotonic = r.monotonic(k.Time)
-	for i := range r.handles {
-		h := &r.handles[i]
-		if h.failed != mpit.Success {
-			continue
-		}
-		v := mpit.KeptValue{Variable: h.Variable, Object: h.Object, Values: slices.Clone(r.shown(h))}
-		v.Base = slices.Clone(h.Origin)
-		for at, excluded := range h.Excluded {
-			if v.Base == nil {
-				v.Base = make([]uint64, h.Count)
-			}
-			v.Base[at] = add(r.variables[h.Variable].Datatype, v.Base[at], excluded, 0)
-		}
-		if o := r.object(h.Object); o != nil {
-			v.Kind, v.Name = o.Kind, o.Name
-		}
-		k.List = append(k.List, v)
-	}
-	r.kept = k
 }
 
 // shown returns the values of a handle that a sample has.

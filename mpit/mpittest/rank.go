@@ -103,8 +103,7 @@ type Rank struct {
 	variablesGen, layoutGen, remainsGen uint64
 
 	stamp    uint64 // of the categories
-	kept     *mpit.Kept
-	paused   bool // by MPI_Pcontrol(0), since pausedAt
+	paused   bool   // by MPI_Pcontrol(0), since pausedAt
 	pausedAt time.Time
 	tools    tools // of the present connection
 	refusing map[int]mpit.ReturnCode
@@ -500,8 +499,7 @@ func (r *Rank) FailRead(name string, class mpit.Class, object uint32, code mpit.
 func (r *Rank) SetStats(stats mpit.AgentStats) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	stats.PcontrolLevel, stats.PcontrolCalls, stats.KeptSamples = r.stats.PcontrolLevel, r.stats.PcontrolCalls,
-		r.stats.KeptSamples
+	stats.PcontrolLevel, stats.PcontrolCalls = r.stats.PcontrolLevel, r.stats.PcontrolCalls
 	stats.PausedTime, stats.CategoryStamp = r.stats.PausedTime, r.stats.CategoryStamp
 	r.stats = stats
 }

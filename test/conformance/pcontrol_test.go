@@ -19,7 +19,6 @@ func pcontrol() section {
 	return section{"15.2.4 MPI_Pcontrol", []feature{
 		{"0, then 1: what was counted in between never appears", paused},
 		{"0, then 1: nor on `/metrics`", pausedOnPage},
-		{"2: a sample is taken at once and kept", kept},
 		{"other levels are counted and shown", levels},
 	}}
 }
@@ -71,7 +70,7 @@ func goOn(t *testing.T, run *harness.Run, from, to string) {
 // end lets it run to its end.
 func endPhases(t *testing.T, run *harness.Run) {
 	t.Helper()
-	run.Finish(t, "on", "off", "back", "counted", "kept", "level", "renamed", "again", "last")
+	run.Finish(t, "on", "off", "back", "counted", "two", "level", "renamed", "again", "last")
 }
 
 // shown is what a reader makes of a handle: its value less what is excluded.
@@ -174,70 +173,10 @@ func pausedOnPage(t *testing.T, s *subject) outcome {
 	return works
 }
 
-func kept(t *testing.T, s *subject) outcome {
-	r := s.start(t, s.library, fixture.Options{})
-	require.Nil(t, r.sample(t).Kept)
-	if len(s.truth.Pvars) == 0 {
-		r.Do(t, "pcontrol 2")
-		sample := r.sample(t)
-		assert.Equal(t, uint64(1), sample.Stats.KeptSamples)
-		s.end(t, r.Program)
-		return notOffered
-	}
-	if !s.fixture() {
-		v, object := r.variable(t, "pml_ob1_unexpected_msgq_length", mpit.ClassSize),
-			r.object(t, mpit.BindComm, "MPI_COMM_WORLD").ID
-		r.Do(t, "unexpected world 3 10")
-		r.Do(t, "pcontrol 2")
-		r.Do(t, "receive world 10")
-		sample := r.sample(t)
-		assert.InDelta(t, 3, keptValue(t, sample, v, object), 0, "at that moment")
-		assert.Equal(t, []float64{0}, values(t, sample, v, object), "now")
-		s.end(t, r.Program)
-		return works
-	}
-	counter := fixture.Bound(mpit.ClassCounter, mpit.BindNone)
-	v, object := r.variable(t, counter.Name, counter.Class), uint32(0)
-	move := func(n int) { r.Add(t, counter, "-", float64(n)) }
-	r.Do(t, "pcontrol 0")
-	move(100) // which is not to be kept, either
-	r.Do(t, "pcontrol 1")
-	begin := shown(t, r.sample(t), v, object)
-	for n := 1; n <= 2; n++ {
-		move(5)
-		r.Do(t, "pcontrol 2")
-		move(1)
-		sample := r.sample(t)
-		assert.InDelta(t, begin+float64(6*n-1), keptValue(t, sample, v, object), 0, "at that moment")
-		assert.Equal(t, uint64(n), sample.Kept.Number)
-		assert.Equal(t, uint64(n), sample.Stats.KeptSamples)
-		assert.InDelta(t, begin+float64(6*n), shown(t, sample, v, object), 0, "now")
-	}
-	s.end(t, r.Program)
-	return works
-}
-
-// keptValue is what was kept of a variable, less what was excluded by then.
-func keptValue(t *testing.T, sample mpit.Sample, v mpit.Variable, object uint32) float64 {
-	t.Helper()
-	require.NotNil(t, sample.Kept)
-	for _, k := range sample.Kept.List {
-		if k.Variable == v.ID && k.Object == object {
-			value := v.Datatype.Float64(k.Values[0])
-			if k.Base != nil {
-				value -= float64(int64(k.Base[0]))
-			}
-			return value
-		}
-	}
-	require.Fail(t, "not kept", v.Name)
-	return 0
-}
-
 func levels(t *testing.T, s *subject) outcome {
 	assert.Equal(t, 1, s.sample(t).Stats.PcontrolLevel)
 	calls := s.sample(t).Stats.PcontrolCalls
-	for i, level := range []int{3, 17, -5, 1} {
+	for i, level := range []int{2, 17, -5, 1} {
 		s.Do(t, "pcontrol %d", level)
 		stats := s.sample(t).Stats
 		assert.Equal(t, level, stats.PcontrolLevel)

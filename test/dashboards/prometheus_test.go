@@ -124,7 +124,7 @@ func observe(t *testing.T) []site {
 	backlog.AtHold(t, "queued")
 	pcontrol := suite.Run(t, harness.Job{MPI: openmpi, Program: "pcontrol.c", Args: []string{"5", harness.HoldDir},
 		Socket: one.Socket, ID: phases})
-	for _, point := range []string{"on", "off", "back", "counted", "kept"} {
+	for _, point := range []string{"on", "off", "back", "counted", "two"} {
 		pcontrol.AtHold(t, point)
 		pcontrol.Release(t, point)
 	}

@@ -41,31 +41,13 @@ type pushed struct {
 func attributes(list []*common.KeyValue) harness.Labels {
 	labels := harness.Labels{}
 	for _, a := range list {
-		switch v := a.Value.Value.(type) {
-		case *common.AnyValue_IntValue:
-			labels[a.Key] = strconv.FormatInt(v.IntValue, 10)
-		default:
-			labels[a.Key] = a.Value.GetStringValue()
-		}
+		labels[a.Key] = a.Value.GetStringValue()
 	}
 	return labels
 }
 
-// seriesKey is the same for a series on the page and for the same series pushed: which label is which attribute is
-// other tests' business, but no value may be missing.
+// seriesKey is the same for a series on the page and for the same series pushed, as Prometheus calls its labels.
 func seriesKey(family string, labels harness.Labels) string {
-	var values []string
-	for _, value := range labels {
-		if value != "" {
-			values = append(values, strconv.Quote(value))
-		}
-	}
-	slices.Sort(values)
-	return family + "{" + strings.Join(values, ",") + "}"
-}
-
-// labelledKey is the same for a series on the page and for the same series pushed, as Prometheus calls its labels.
-func labelledKey(family string, labels harness.Labels) string {
 	namer := otlptranslator.LabelNamer{}
 	var pairs []string
 	for label, value := range labels {
@@ -81,13 +63,6 @@ func labelledKey(family string, labels harness.Labels) string {
 
 // pushes are all points that a receiver has accepted, by series and in their order.
 func pushes(t *testing.T, r *otlptest.Receiver) map[string][]pushed {
-	t.Helper()
-	return pushesBy(t, r, seriesKey)
-}
-
-func pushesBy(
-	t *testing.T, r *otlptest.Receiver, keyOf func(family string, labels harness.Labels) string,
-) map[string][]pushed {
 	t.Helper()
 	all := map[string][]pushed{}
 	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
@@ -108,7 +83,7 @@ func pushesBy(
 					if err != nil {
 						t.Fatal(err)
 					}
-					for key, p := range points(t, name, m, keyOf) {
+					for key, p := range points(t, name, m) {
 						all[key] = append(all[key], p)
 					}
 				}
@@ -119,13 +94,11 @@ func pushesBy(
 }
 
 // points are those of one metric.
-func points(
-	t *testing.T, name string, m *metrics.Metric, keyOf func(family string, labels harness.Labels) string,
-) map[string]pushed {
+func points(t *testing.T, name string, m *metrics.Metric) map[string]pushed {
 	t.Helper()
 	found := map[string]pushed{}
 	add := func(list []*common.KeyValue, p pushed) {
-		key := keyOf(name, attributes(list))
+		key := seriesKey(name, attributes(list))
 		if _, twice := found[key]; twice {
 			t.Fatalf("two points of %s in one message", key)
 		}

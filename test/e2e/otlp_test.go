@@ -171,7 +171,7 @@ func otlpTruth(t *testing.T, protocol, temporality string) {
 	exporter.Await(t, "health", healthy)
 }
 
-// What a receiver gets has the names of OpenTelemetry, and says of which node and program it is.
+// What a receiver gets says of which node and program it is.
 func TestOTLPNames(t *testing.T) {
 	t.Parallel()
 	receiver := receive(t, otlptest.Options{Protocol: otlptest.GRPC})
@@ -202,9 +202,9 @@ func TestOTLPNames(t *testing.T) {
 					}
 					for _, p := range append(m.GetGauge().GetDataPoints(), m.GetSum().GetDataPoints()...) {
 						labels := attributes(p.Attributes)
-						if labels["mpi.comm.name"] == "backlog" && labels["mpi.rank"] == "1" {
+						if labels["comm"] == "backlog" && labels["rank"] == "1" {
 							found = true
-							assert.Equal(t, run.ID, labels["mpi.job.id"])
+							assert.Equal(t, run.ID, labels["jobid"])
 							assert.InDelta(t, 137, float64(p.GetAsInt())+p.GetAsDouble(), 0)
 						}
 					}
@@ -216,12 +216,12 @@ func TestOTLPNames(t *testing.T) {
 	run.Finish(t, "queued", "drained")
 }
 
-// With --otlp.labels a receiver gets, under the names that Prometheus makes of them, exactly the series of /metrics
-// but those of the Go runtime, the exporter's own included: so what asks for the ones finds the others.
+// A receiver gets, under the names that Prometheus makes of them, exactly the series of /metrics but those of the Go
+// runtime, the exporter's own included: so what asks for the ones finds the others.
 func TestOTLPLabels(t *testing.T) {
 	t.Parallel()
 	receiver := receive(t, otlptest.Options{Protocol: otlptest.HTTP})
-	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.labels", "--cvar.name=btl_base_*", never)
+	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--cvar.name=btl_base_*", never)
 	run := suite.Run(t, harness.Job{
 		MPI: harness.OpenMPI(t), Program: "traffic.c", Args: []string{"25", "1000", harness.HoldDir},
 		Exec: []string{"--monitoring", "--calls"}, Socket: exporter.Socket,
@@ -234,13 +234,13 @@ func TestOTLPLabels(t *testing.T) {
 	harness.Await(t, "a push that is the page", func(context.Context) error { // what is asked for later comes by and by
 		receiver.Forget()
 		pushNow(t, exporter)
-		return asOnPage(t, pushesBy(t, receiver, labelledKey), exporter.Scrape(t))
+		return asOnPage(t, pushes(t, receiver), exporter.Scrape(t))
 	})
 	program.Finish(t)
 	run.Finish(t, "half", "done")
 }
 
-// asOnPage compares what was pushed, by labelledKey, with all of a page.
+// asOnPage compares what was pushed, by seriesKey, with all of a page.
 func asOnPage(t *testing.T, pushed map[string][]pushed, page *harness.Scrape) error {
 	t.Helper()
 	var failed []error
@@ -250,7 +250,7 @@ func asOnPage(t *testing.T, pushed map[string][]pushed, page *harness.Scrape) er
 			continue
 		}
 		for _, series := range page.Select(name, nil) {
-			key := labelledKey(name, series.Labels)
+			key := seriesKey(name, series.Labels)
 			list := pushed[key]
 			delete(pushed, key)
 			space, _, _ := strings.Cut(name, "_")

@@ -6,7 +6,7 @@
  *   off      | level 0, 2 N; made meanwhile: "quiet" with N, and "gone" with N, freed                 | N
  *   back     | level 1                                                                                | N
  *   counted  | N, and N on "quiet"                                                                    | 2 N, and N on "quiet"
- *   kept     | level 2                                                                                | 2 N
+ *   two      | level 2                                                                                | 2 N
  *   level    | N, level 7                                                                             | 3 N
  *   renamed  | level 0, N, "sums" becomes "later", N, level 1, N                                      | 3 N, and N on "later"
  *   again    | levels 1, 0, 0 and N, level 1 and N, level -5                                          | 3 N, and 2 N on "later"
@@ -55,8 +55,8 @@ int main(int argc, char **argv)
     sum(n, quiet);
     hold(dir, "counted", rank);
 
-    MPI_Pcontrol(2, "kept", &n); /* what a tool may define goes behind the level */
-    hold(dir, "kept", rank);
+    MPI_Pcontrol(2, "two", &n); /* what a tool may define goes behind the level */
+    hold(dir, "two", rank);
 
     sum(n, sums);
     MPI_Pcontrol(7);

@@ -20,22 +20,12 @@ import (
 type Family = exposition.Family
 
 // rankLabels stand on everything that belongs to one rank.
-var rankLabels = self.PlainLabels("jobid", "world", "user", "rank")
+var rankLabels = []string{"jobid", "world", "user", "rank"}
 
 // The labels that describe performance variables, and those of objects.
 var (
-	variableLabels = []exposition.Label{
-		{Name: "name", Attribute: "mpi.pvar.name"},
-		{Name: "class", Attribute: "mpi.pvar.class"},
-		{Name: "unit", Attribute: "mpi.pvar.unit"},
-		{Name: "bind", Attribute: "mpi.pvar.bind"},
-		{Name: "verbosity", Attribute: "mpi.pvar.verbosity"},
-		{Name: "bits", Attribute: "mpi.pvar.bits", Integer: true},
-	}
-	objectLabelled = []exposition.Label{
-		{Name: "kind", Attribute: "mpi.object.kind"},
-		{Name: "name", Attribute: "mpi.object.name"},
-	}
+	variableLabels = []string{"name", "class", "unit", "bind", "verbosity", "bits"}
+	objectLabelled = []string{"kind", "name"}
 )
 
 // The families that say something of a rank, with labels of their own, or of all ranks. The list of reserved names
@@ -46,7 +36,7 @@ var (
 		rankLabels, processLabels())
 	familyRankEnd = gauge("mpit_rank_end_info", "",
 		"How a rank ended: finalize, exit, abort, or lost (no last sample); always 1. Only for ended ranks.",
-		rankLabels, self.PlainLabels("reason"))
+		rankLabels, []string{"reason"})
 	familyPvarInfo = gauge("mpit_pvar_info", "",
 		"Performance variables of the ranks as MPI_T describes them, except those by peer; always 1.",
 		variableLabels)
@@ -59,28 +49,27 @@ var (
 		rankLabels, objectLabelled)
 	familyPvarCategory = gauge("mpit_pvar_category_info", "",
 		"Categories of a performance variable, as told by one rank of each world; always 1.",
-		variableLabels[:2], []exposition.Label{{Name: "category", Attribute: "mpi.category.name"}})
+		variableLabels[:2], []string{"category"})
 	familyControlRanks = gauge("mpit_cvar_ranks", "{rank}",
 		"Ranks of this node in which a control variable has this value. Only for variables chosen with --cvar.name.",
-		rankLabels[:3],
-		[]exposition.Label{{Name: "name", Attribute: "mpi.cvar.name"}, {Name: "value", Attribute: "mpi.cvar.value"}})
+		rankLabels[:3], []string{"name", "value"})
 	familyCallRunning = gauge("mpit_call_running_info", "",
 		"The longest MPI call under way in any thread of the rank, if it has taken longer than a second: its "+
 			"communicator, window or file, and where it returns to (module and offset); always 1.",
-		rankLabels, self.PlainLabels("function", "comm", "win", "file", "module", "offset"))
+		rankLabels, []string{"function", "comm", "win", "file", "module", "offset"})
 	familyCallKind = counter("mpit_call_kind_seconds_total", "",
 		"mpit_call_inside_seconds_total by kind of call: send (hands data over, or starts something), wait (for "+
 			"messages, requests, windows), collective, file. Only for ranks with the call profile.",
-		rankLabels, self.PlainLabels("kind"))
+		rankLabels, []string{"kind"})
 	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
-		rankLabels[:3], self.PlainLabels("metric"))
+		rankLabels[:3], []string{"metric"})
 )
 
-func gauge(name, counts, help string, labels ...[]exposition.Label) Family {
+func gauge(name, counts, help string, labels ...[]string) Family {
 	return Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: slices.Concat(labels...)}
 }
 
-func counter(name, counts, help string, labels ...[]exposition.Label) Family {
+func counter(name, counts, help string, labels ...[]string) Family {
 	f := gauge(name, counts, help, labels...)
 	f.Type = dto.MetricType_COUNTER
 	return f
@@ -97,34 +86,33 @@ func kindRows() (rows []exposition.Row) {
 	return rows
 }
 
-// processLabelled are the labels of mpit_process_info, besides the rank's, with their attributes and values.
+// processLabelled are the labels of mpit_process_info, besides the rank's, with their values.
 var processLabelled = []struct {
-	name, attribute string
-	integer         bool
-	value           func(a *api.RankStatus) string
+	name  string
+	value func(a *api.RankStatus) string
 }{
-	{"pid", "process.pid", true, func(a *api.RankStatus) string { return strconv.Itoa(a.PID) }},
-	{"uid", "process.user.id", true, func(a *api.RankStatus) string { return strconv.FormatUint(uint64(a.UID), 10) }},
-	{"host", "host.name", false, func(a *api.RankStatus) string { return a.Host }},
-	{"executable", "process.executable.path", false, func(a *api.RankStatus) string { return a.Executable }},
-	{"library", "mpi.library.name", false, func(a *api.RankStatus) string { return a.Library }},
-	{"library_version", "mpi.library.version", false, func(a *api.RankStatus) string { return a.LibraryVersion }},
-	{"world_size", "mpi.world_size", true, func(a *api.RankStatus) string { return strconv.Itoa(a.WorldSize) }},
-	{"thread_level", "mpi.thread_level", false, func(a *api.RankStatus) string { return a.ThreadLevel }},
-	{"agent_version", "mpi.agent.version", false, func(a *api.RankStatus) string { return a.AgentVersion }},
-	{"jobname", "mpi.job.name", false, func(a *api.RankStatus) string { return a.JobName }},
-	{"partition", "mpi.job.partition", false, func(a *api.RankStatus) string { return a.Partition }},
-	{"jobid_source", "mpi.job.id_source", false, func(a *api.RankStatus) string { return a.JobIDSource }},
-	{cgroupLabel, "mpi.job.cgroup_id", false, func(a *api.RankStatus) string { return a.CgroupJobID }},
-	{"jobid_check", "mpi.job.id_check", false, func(a *api.RankStatus) string { return a.JobIDCheck }},
+	{"pid", func(a *api.RankStatus) string { return strconv.Itoa(a.PID) }},
+	{"uid", func(a *api.RankStatus) string { return strconv.FormatUint(uint64(a.UID), 10) }},
+	{"host", func(a *api.RankStatus) string { return a.Host }},
+	{"executable", func(a *api.RankStatus) string { return a.Executable }},
+	{"library", func(a *api.RankStatus) string { return a.Library }},
+	{"library_version", func(a *api.RankStatus) string { return a.LibraryVersion }},
+	{"world_size", func(a *api.RankStatus) string { return strconv.Itoa(a.WorldSize) }},
+	{"thread_level", func(a *api.RankStatus) string { return a.ThreadLevel }},
+	{"agent_version", func(a *api.RankStatus) string { return a.AgentVersion }},
+	{"jobname", func(a *api.RankStatus) string { return a.JobName }},
+	{"partition", func(a *api.RankStatus) string { return a.Partition }},
+	{"jobid_source", func(a *api.RankStatus) string { return a.JobIDSource }},
+	{cgroupLabel, func(a *api.RankStatus) string { return a.CgroupJobID }},
+	{"jobid_check", func(a *api.RankStatus) string { return a.JobIDCheck }},
 }
 
 // cgroupLabel is the one of them that is left out where it is empty.
 const cgroupLabel = "cgroup_jobid"
 
-func processLabels() (labels []exposition.Label) {
+func processLabels() (labels []string) {
 	for _, l := range processLabelled {
-		labels = append(labels, exposition.Label{Name: l.name, Attribute: l.attribute, Integer: l.integer})
+		labels = append(labels, l.name)
 	}
 	return labels
 }
@@ -196,9 +184,6 @@ var rankFamilies = []rankFamily{
 	ofRank("mpit_pcontrol_paused_seconds_total", "", onceControlled,
 		"Time after MPI_Pcontrol(0), in which nothing was counted. Only for ranks that have called MPI_Pcontrol.",
 		func(r *portrait) float64 { return r.stats.PausedTime.Seconds() }),
-	ofRank("mpit_pcontrol_kept_total", "{sample}", onceControlled,
-		"Samples kept by MPI_Pcontrol(2). Only for ranks that have called MPI_Pcontrol.",
-		func(r *portrait) float64 { return float64(r.stats.KeptSamples) }),
 	ofRank("mpit_call_inside_seconds_total", "", onceProfiled,
 		"Time inside MPI of the thread that initialised MPI, including a call that has not returned. Only for ranks "+
 			"with the call profile.",

@@ -3,7 +3,6 @@ package board
 import (
 	"strconv"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
@@ -26,17 +25,10 @@ var objectDetails = []string{
 const onDetail = "errhandler_on"
 
 // objectDetailLabels are the labels of mpit_object_info that only some objects have.
-func objectDetailLabels() []exposition.Label {
-	labels := []exposition.Label{
-		{Name: "size", Attribute: "mpi.object.size", Integer: true},
-		{Name: "object_rank", Attribute: "mpi.object.rank", Integer: true},
-		{Name: "predefined", Attribute: "mpi.object.predefined"},
-		{Name: "inter", Attribute: "mpi.object.inter"},
-		{Name: "on", Attribute: "mpi.object.on"},
-	}
+func objectDetailLabels() []string {
+	labels := []string{"size", "object_rank", "predefined", "inter", "on"}
 	for _, key := range objectDetails {
-		label := detailLabel(key)
-		labels = append(labels, exposition.Label{Name: label, Attribute: "mpi.object." + label})
+		labels = append(labels, detailLabel(key))
 	}
 	return labels
 }

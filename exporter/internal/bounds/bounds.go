@@ -1,6 +1,6 @@
 // Package bounds leaves out what is too much of what a rank sends.
 //
-// Begin reading at Trimmed and Kept.
+// Begin reading at Trimmed.
 package bounds
 
 import (

@@ -185,14 +185,14 @@ func Format(d mpit.Datatype, enum *mpit.Enum, v mpit.CvarValue) string {
 		case named:
 			text.WriteString(name)
 		default:
-			text.WriteString(Number(d, w))
+			text.WriteString(elementText(d, w))
 		}
 	}
 	return text.String()
 }
 
-// Number is an element as the shortest number that is exactly it.
-func Number(d mpit.Datatype, w uint64) string {
+// elementText is an element as the shortest number that is exactly it.
+func elementText(d mpit.Datatype, w uint64) string {
 	switch {
 	case d.Floating():
 		return strconv.FormatFloat(d.Float64(w), 'g', -1, 64)

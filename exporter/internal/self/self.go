@@ -180,15 +180,6 @@ func (s *Metrics) ShowLimits(l rules.Limits) {
 	}
 }
 
-// PlainLabels are labels that are texts and called the same in OpenTelemetry, unless they are common to all families.
-func PlainLabels(names ...string) []exposition.Label {
-	labels := make([]exposition.Label, len(names))
-	for i, name := range names {
-		labels[i].Name = name
-	}
-	return labels
-}
-
 // instruments makes them, and notes the family of each.
 type instruments struct {
 	registry *prometheus.Registry
@@ -210,7 +201,7 @@ func (i *instruments) gauge(name, counts, help string) prometheus.Gauge {
 func (i *instruments) gauges(name, label, counts, help string) *prometheus.GaugeVec {
 	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
 	f := exposition.Family{
-		Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: PlainLabels(labels...),
+		Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: labels,
 	}
 	return instrument(i, f, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
 }
@@ -224,7 +215,7 @@ func (i *instruments) counter(name, counts, help string) prometheus.Counter {
 func (i *instruments) counters(name, label, counts, help string, values ...string) *prometheus.CounterVec {
 	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
 	f := exposition.Family{
-		Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: PlainLabels(labels...),
+		Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: labels,
 	}
 	vec := instrument(i, f, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
 	for _, value := range values {

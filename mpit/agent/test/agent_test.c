@@ -52,8 +52,6 @@ int main(void)
 	test_an_object_that_goes_while_switched_off_ends_where_it_was();
 	test_a_rename_while_switched_off();
 	test_what_cannot_be_read_is_not_subtracted();
-	test_what_is_kept_gives_way_to_the_last_sample();
-	test_what_is_too_large_is_not_kept();
 	test_a_source_is_taken_or_left();
 	test_variables_of_a_source_appear_among_the_librarys();
 	test_a_pair_counts_since_its_object_was_made();
@@ -67,7 +65,6 @@ int main(void)
 	test_a_rename_splits_what_was_measured();
 	test_a_pair_of_an_object_that_has_gone_is_lost_and_counted();
 	test_a_source_is_switched_off_with_the_program();
-	test_what_is_kept_has_all_that_was_measured();
 	test_a_source_measures_only_while_the_agent_runs();
 	test_tools_are_refused_what_the_library_does_not_have();
 	test_a_source_has_a_category();
@@ -98,7 +95,7 @@ int main(void)
 	test_large_values_of_a_bound_control_variable();
 	test_categories_have_a_stamp();
 	test_tools_stay_out_of_a_passive_rank();
-	test_a_sample_is_kept_and_told_until_it_has_been_seen();
+	test_levels_and_pauses_are_told();
 	test_conversation();
 	puts("agent tests: all passed");
 	return 0;

@@ -1,4 +1,4 @@
-/* pcontrol_test.c - MPI_Pcontrol: what is counted while switched off is subtracted, and a sample is kept. */
+/* pcontrol_test.c - MPI_Pcontrol: what is counted while switched off is subtracted. */
 #include "gate.h"
 #include "last.h"
 #include "pcontrol.h"
@@ -48,7 +48,7 @@ void test_what_is_counted_while_switched_off_is_subtracted(void)
 	pcontrol_called(&session, 1);
 	CHECK(session.unbound.handles[0].excluded[0] == 9 && session.unbound.handles[0].excluded[1] == 1);
 	CHECK(session.unbound.handles[1].excluded[0] == 3);
-	CHECK(session.pcontrol.calls == 6 && session.pcontrol.level == 1 && session.pcontrol.keeps == 0);
+	CHECK(session.pcontrol.calls == 6 && session.pcontrol.level == 1);
 	session_drop(&session);
 }
 
@@ -141,87 +141,33 @@ void test_what_cannot_be_read_is_not_subtracted(void)
 	session_drop(&session);
 }
 
-/* Takes the frames of an answer up to KEPT, which must come. */
-static struct frame expect_kept(int fd, uint64_t number)
+void test_levels_and_pauses_are_told(void)
 {
-	struct frame f = next_frame(fd);
-
-	while (f.header.type != FRAME_KEPT) {
-		CHECK(f.header.type != FRAME_SAMPLE);
-		free(f.words);
-		f = next_frame(fd);
-	}
-	CHECK(take(&f) == number);
-	return f;
-}
-
-void test_a_sample_is_kept_and_told_until_it_has_been_seen(void)
-{
-	const uint64_t none = 0, kept[] = {
-		/* Calls, unbound, no name, two values, nothing to subtract. */
-		8, 0, BIND_NONE, 0, 0, 2, 7, 8, 0,
-		9, 1, BIND_COMM, 1, 4, 0x6f6c6168, 1, (uint64_t)-4, 1, (uint64_t)-6 /* balance on "halo", origin and excluded */
-	};
-	struct frame f;
 	int listening, fd, final;
-	struct object *o;
 
 	fake_reset();
-	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 2)->value[0][0].i = 7;
-	fake_variables[0].value[0][1].i = 8;
-	variable("balance", COUNTER, TYPE_INT, 4, BIND_COMM, 1)->value[1][0].i = (uint32_t)-1;
-	variable("broken", COUNTER, TYPE_INT, 4, BIND_NONE, 1);
+	variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 1)->value[0][0].i = 99;
 	open_session("", 10);
-	o = make(BIND_COMM, 1);
-	object_named(&session, o, "halo");
-	pcontrol_called(&session, 0);
-	fake_variables[1].value[1][0].i = (uint32_t)-6;
-	pcontrol_called(&session, 1);
-	CHECK((int64_t)first_handle(o)->excluded[0] == -5 && (int64_t)first_handle(o)->origin[0] == -1);
-	fake_variables[1].value[1][0].i = (uint32_t)-4;
-	session_select(&session, false, &none, 1); /* selected or not */
-	fake_variables[2].read_code = CODE_INVALID;
 	fd = open_conversation(&listening);
-
 	request(fd, REQUEST_SAMPLE, 1, (const uint64_t[4]){ 0 }, 4);
-	CHECK(sample_statistic(fd, 1, SAMPLE_FRESH, STATISTIC_KEPT) == 0);
+	CHECK(sample_statistic(fd, 1, SAMPLE_FRESH, STATISTIC_CALLS) == 0);
 	CHECK(gate_enter());
 	pcontrol_called(&session, 2);
-	gate_leave();
-	fake_variables[0].value[0][0].i = 99;
-	request(fd, REQUEST_SAMPLE, 2, (const uint64_t[4]){ 0 }, 4);
-	f = expect_kept(fd, 1);
-	CHECK(f.header.sequence == 2 && take(&f) != 0 && take(&f) != 0 && take(&f) == 2);
-	CHECK(f.header.words - f.at == sizeof kept / sizeof kept[0] && memcmp(f.words + f.at, kept, sizeof kept) == 0);
-	free(f.words);
-	CHECK(sample_statistic(fd, 2, SAMPLE_FRESH, STATISTIC_KEPT) == 1);
-	request(fd, REQUEST_SAMPLE, 3, (const uint64_t[4]){ session.catalogue.generation, session.layout_generation,
-		session.remains.generation, 1 }, 4);
-	f = next_frame(fd);
-	CHECK(f.header.type == FRAME_SAMPLE); /* it has been seen */
-	free(f.words);
-
-	/* Switched off, what is kept is what is frozen. */
-	CHECK(gate_enter());
 	pcontrol_called(&session, 0);
 	fake_variables[0].value[0][0].i = 1000;
-	pcontrol_called(&session, 2);
 	gate_leave();
-	request(fd, REQUEST_SAMPLE, 4, (const uint64_t[4]){ 0, 0, 0, 1 }, 4);
-	f = expect_kept(fd, 2);
-	CHECK(take(&f) == session.pcontrol.realtime && take(&f) == session.pcontrol.monotonic);
-	CHECK(f.words[f.at + 7] == 99);
-	free(f.words);
-	CHECK(sample_statistic(fd, 4, SAMPLE_PAUSED, STATISTIC_PAUSED_NS) > 0);
+	request(fd, REQUEST_SAMPLE, 2, (const uint64_t[4]){ 0 }, 4);
+	CHECK(sample_statistic(fd, 2, SAMPLE_PAUSED, STATISTIC_PAUSED_NS) > 0);
 	CHECK(gate_enter());
 	pcontrol_called(&session, -5);
 	gate_leave();
-	request(fd, REQUEST_SAMPLE, 5, (const uint64_t[4]){ 0 }, 4);
-	CHECK((int64_t)sample_statistic(fd, 5, SAMPLE_PAUSED, STATISTIC_LEVEL) == -5);
+	request(fd, REQUEST_SAMPLE, 3, (const uint64_t[4]){ 0 }, 4);
+	CHECK((int64_t)sample_statistic(fd, 3, SAMPLE_PAUSED, STATISTIC_LEVEL) == -5);
+	request(fd, REQUEST_SAMPLE, 4, (const uint64_t[4]){ 0 }, 4);
+	CHECK(sample_statistic(fd, 4, SAMPLE_PAUSED, STATISTIC_CALLS) == 3);
 
-	/* The last sample, switched off: frozen values, and what was kept. */
+	/* The last sample, switched off, has the frozen values. */
 	CHECK(gate_enter());
-	session_select(&session, true, NULL, 0);
 	CHECK(session_sample(&session, NULL));
 	agent_move(AGENT_RUNNING, AGENT_FINAL);
 	last_send(&link_of_rank.paths, &identity, &session, END_EXIT);
@@ -229,49 +175,9 @@ void test_a_sample_is_kept_and_told_until_it_has_been_seen(void)
 	gate_leave();
 	final = accept(listening, NULL, NULL);
 	expect_hello(final, CONNECTION_FINAL);
-	f = expect_kept(final, 2);
-	free(f.words);
-	CHECK(expect_sample(final, 0, SAMPLE_FINAL, 0) == 99);
+	CHECK(expect_sample(final, 0, SAMPLE_FINAL, 2) == 99);
 	close(final);
 	close(fd);
 	CHECK(agent_move(AGENT_FINAL, AGENT_IDLE));
 	end_conversation(listening);
-}
-
-void test_what_is_kept_gives_way_to_the_last_sample(void)
-{
-	static unsigned char room[6144];
-	struct wire small = { .bytes = room, .room = sizeof room, .fixed = true }, large = { 0 };
-
-	fake_reset();
-	variable("many", COUNTER, TYPE_UNSIGNED, 4, BIND_NONE, 400);
-	open_session("", 10);
-	CHECK(sample_with(NULL));
-	pcontrol_called(&session, 2);
-	frame_answer(&large, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT, &(struct under_way){ 0 });
-	frame_answer(&small, 0, &session, (struct generations){ 0 }, SAMPLE_FINAL, END_EXIT, &(struct under_way){ 0 });
-	CHECK(!small.failed && !large.failed && large.length == small.length + session.pcontrol.kept.length);
-	wire_free(&large);
-	session_drop(&session);
-}
-
-void test_what_is_too_large_is_not_kept(void)
-{
-	char name[256];
-
-	memset(name, 'n', sizeof name - 1);
-	name[sizeof name - 1] = '\0';
-	fake_reset();
-	for (int i = 0; i < 60; i++)
-		variable("calls", COUNTER, TYPE_UNSIGNED, 4, BIND_COMM, 1);
-	open_session("", 1000);
-	for (int i = 0; i < 200; i++)
-		object_named(&session, make(BIND_COMM, 1), name);
-	pcontrol_called(&session, 2);
-	CHECK(session.pcontrol.keeps == 1); /* 12,000 handles of some 40 words each */
-	for (int i = 0; i < 100; i++)
-		object_named(&session, make(BIND_COMM, 1), name);
-	pcontrol_called(&session, 2);
-	CHECK(session.pcontrol.keeps == 1 && session.pcontrol.calls == 2 && session.pcontrol.kept.length > 0);
-	session_drop(&session);
 }

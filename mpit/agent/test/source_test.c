@@ -414,24 +414,6 @@ void test_a_source_is_switched_off_with_the_program(void)
 	close_session();
 }
 
-void test_what_is_kept_has_all_that_was_measured(void)
-{
-	struct object *comm;
-	struct wire_reader r;
-
-	open_with_source();
-	comm = make(BIND_COMM, 1);
-	fake_call(SEND_TIME, comm->number, 1);
-	pcontrol_called(&session, 2);
-	CHECK(session.pcontrol.keeps == 1 && comm->count == 1);
-	r = (struct wire_reader){ .words = (const uint64_t *)(session.pcontrol.kept.bytes + WIRE_HEADER_BYTES) };
-	/* Its number, two times, one record of the variable, the kind, the object, no name, 45 elements. */
-	CHECK(r.words[3] == 1 && r.words[5] == number_of("send_time") && r.words[6] == BIND_COMM &&
-	      r.words[7] == comm->number && r.words[8] == 0);
-	CHECK(r.words[9] == DISTRIBUTION_ELEMENTS && r.words[10] == 1 && r.words[11] == 1);
-	close_session();
-}
-
 void test_a_source_measures_only_while_the_agent_runs(void)
 {
 	open_with_source();

@@ -72,8 +72,7 @@ enum statistic {
 	STATISTIC_BUSY = 1,
 	STATISTIC_LEVEL = 8,
 	STATISTIC_CALLS,
-	STATISTIC_KEPT,
-	STATISTIC_PAUSED_NS,
+	STATISTIC_PAUSED_NS = 11,
 	STATISTIC_STAMP,
 };
 
@@ -172,9 +171,7 @@ void test_what_is_counted_while_switched_off_is_subtracted(void);
 void test_an_object_that_goes_while_switched_off_ends_where_it_was(void);
 void test_a_rename_while_switched_off(void);
 void test_what_cannot_be_read_is_not_subtracted(void);
-void test_a_sample_is_kept_and_told_until_it_has_been_seen(void);
-void test_what_is_kept_gives_way_to_the_last_sample(void);
-void test_what_is_too_large_is_not_kept(void);
+void test_levels_and_pauses_are_told(void);
 
 /* source_test.c */
 void test_a_source_is_taken_or_left(void);
@@ -190,7 +187,6 @@ void test_a_freed_object_leaves_what_was_measured(void);
 void test_a_rename_splits_what_was_measured(void);
 void test_a_pair_of_an_object_that_has_gone_is_lost_and_counted(void);
 void test_a_source_is_switched_off_with_the_program(void);
-void test_what_is_kept_has_all_that_was_measured(void);
 void test_a_source_measures_only_while_the_agent_runs(void);
 void test_tools_are_refused_what_the_library_does_not_have(void);
 void test_a_source_has_a_category(void);

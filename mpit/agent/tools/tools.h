@@ -8,6 +8,7 @@
 #define MPIT_TOOLS_H
 
 #include "../session.h"
+#include "../wire.h"
 
 /* Where an operation on all handles of a session stands; zeros at its beginning. */
 struct tools_progress {

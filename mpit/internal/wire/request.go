@@ -1,7 +1,7 @@
 package wire
 
-// SampleRequest is the payload of a SAMPLE request: the generations that the exporter has and the number of what was
-// kept last, 0 for none.
+// SampleRequest is the payload of a SAMPLE request: the generations that the exporter has, and the number of the
+// last KEPT, which an agent that still sends it would otherwise send again.
 type SampleRequest struct {
 	Variables, Layout, Remains, Kept uint64
 }

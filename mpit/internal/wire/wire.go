@@ -29,7 +29,7 @@ const (
 	TypeCvars      uint16 = 7
 	TypeCategories uint16 = 8
 	TypeError      uint16 = 9
-	TypeKept       uint16 = 10
+	TypeKept       uint16 = 10 // of earlier agents
 	TypeTool       uint16 = 11 // the highest
 )
 

@@ -54,8 +54,6 @@ func (p pages) mux() (http.Handler, error) {
 		{Address: "/api/v1/catalogue", Text: "Catalogue",
 			Description: "performance and control variables and categories of their MPI libraries, and their MPI " +
 				"objects, as JSON"},
-		{Address: "/api/v1/kept", Text: "Kept", Description: "what the processes kept at their last " +
-			"MPI_Pcontrol(2), as JSON"},
 		{Address: "/api/v1/values", Text: "Values", Description: "what their performance variables are now, as JSON"},
 		{Address: "/-/healthy", Text: "Health"},
 		{Address: "/-/ready", Text: "Readiness"},

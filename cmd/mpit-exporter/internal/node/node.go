@@ -99,15 +99,14 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		since = time.Unix(1, 0)
 	}
 	n.Exporter, err = exporter.New(exporter.Config{
-		Mapper:     rules.Mapper,
-		Limits:     rules.Limits,
-		Identity:   rules.Identity,
-		Logger:     n.Logger,
-		Retention:  max(flags.retention, 1), // zero would mean the default
-		MaxRanks:   n.Budget.Ranks,
-		Created:    options.Created,
-		OTelLabels: flags.OTLP.Labels(),
-		UserName:   users.Name,
+		Mapper:    rules.Mapper,
+		Limits:    rules.Limits,
+		Identity:  rules.Identity,
+		Logger:    n.Logger,
+		Retention: max(flags.retention, 1), // zero would mean the default
+		MaxRanks:  n.Budget.Ranks,
+		Created:   options.Created,
+		UserName:  users.Name,
 
 		ControlVariables:        flags.cvars,
 		ControlVariableInterval: flags.cvarInterval,

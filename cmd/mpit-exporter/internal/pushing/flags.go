@@ -52,9 +52,6 @@ func AddFlags(cmd *kingpin.CmdClause, always bool) *Flags {
 	cmd.Flag("otlp.histogram", "What timers are pushed as: histograms with explicit or with exponential buckets "+
 		"(default: explicit).").PlaceHolder("KIND").
 		EnumVar(&c.Histogram, otlp.HistogramExplicit, otlp.HistogramExponential)
-	cmd.Flag("otlp.labels", "Name attributes as labels are on /metrics (jobid, rank), and not by OpenTelemetry's "+
-		"conventions (mpi.job.id, mpi.rank): what Prometheus gets then fits dashboards, rules and alerts.").
-		BoolVar(&c.Labels)
 	cmd.Flag("otlp.header", "Header that is sent with each push. Repeatable. Every user of the node can read a "+
 		"command line: a secret belongs into --otlp.header-file or the environment.").PlaceHolder("NAME=VALUE").
 		StringsVar(&f.headers)
@@ -88,9 +85,6 @@ func (f *Flags) Asked() bool {
 	}
 	return f.Named() || otlp.Asked(os.Getenv)
 }
-
-// Labels says whether attributes are to be called as labels are on /metrics.
-func (f *Flags) Labels() bool { return f.config.Labels }
 
 // Check finds what the flag parser can't.
 func (f *Flags) Check() error {
