@@ -35,12 +35,15 @@ func elsewhere(t *testing.T) string {
 	if err := foreign(); err != nil {
 		t.Skip("no connection can come from another address than this machine's:", err)
 	}
-	return "198.51.100.7"
+	return foreignAddress()
 }
 
-// foreign has a network of documentation's end at this machine's loopback interface; unforeign takes it away again.
+// foreignAddress is one of those for documentation, other tests that run at this time have another.
+func foreignAddress() string { return fmt.Sprintf("198.51.100.%d", 1+os.Getpid()%254) }
+
+// foreign has foreignAddress at this machine's loopback interface; unforeign takes it away again.
 var foreign = sync.OnceValue(func() error {
-	out, err := exec.Command("ip", "route", "replace", "local", "198.51.100.0/24", "dev", "lo").CombinedOutput()
+	out, err := exec.Command("ip", "route", "replace", "local", foreignAddress(), "dev", "lo").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
@@ -48,7 +51,7 @@ var foreign = sync.OnceValue(func() error {
 })
 
 func unforeign() {
-	_ = exec.Command("ip", "route", "del", "local", "198.51.100.0/24", "dev", "lo").Run()
+	_ = exec.Command("ip", "route", "del", "local", foreignAddress(), "dev", "lo").Run()
 }
 
 // getFrom reads a page from an address of this machine, over a connection of its own.
