@@ -30,7 +30,7 @@ func (s *Suite) RulesInSeconds(tb testing.TB) []string {
 	return files
 }
 
-var duration = regexp.MustCompile(`(for: |interval: |offset |\[)([0-9]+)([mh])\b`)
+var duration = regexp.MustCompile(`(for: |interval: |offset\s+|\[)([0-9]+)([mh])\b`)
 
 func inSeconds(rules string) string {
 	rules = strings.Replace(rules, "mpit_call_running_seconds > 300", "mpit_call_running_seconds > 5", 1)

@@ -113,8 +113,6 @@ func TestMomentsAreShared(t *testing.T) {
 			giveBack()
 			time.Sleep(100 * time.Millisecond)
 		}
-		l.mu.Lock()
-		l.mu.Unlock()
 		assert.LessOrEqual(t, n.asked, int(Kept/apart)+1, "scrapes wait while values are copied")
 		time.Sleep(3 * Kept)
 		l.mu.Lock()
