@@ -207,19 +207,29 @@ static void come_down(void)
 	connection_leave();
 }
 
+/*
+ * What the thread answers with. It stays when the thread ends: by then the program may have denied itself files, and
+ * glibc, when it gives memory of a thread back, opens one of /proc first.
+ */
+static struct answering standing_answers;
+
 static void *run(void *argument)
 {
 	const struct link *l = argument;
-	struct answering a = { .session = l->session, .passive = l->identity->passive, .statistics.level = 1 };
+	struct answering *a = &standing_answers;
 	uint64_t seed = l->identity->id[0];
 	unsigned backoff = BACKOFF_FIRST_MS;
 	bool told = false; /* in the log, that nobody listens */
 
 	unwatched(true);
+	free(a->request); /* of a thread before this one */
+	wire_free(&a->out);
+	mapped_free(&a->code);
+	*a = (struct answering){ .session = l->session, .passive = l->identity->passive, .statistics.level = 1 };
 	pthread_setname_np(pthread_self(), "mpit-agent");
 	standing.private = own_table();
 	if (standing.private && l->session->sourced.source != NULL)
-		mapped_read(&a.code);
+		mapped_read(&a->code);
 	/* Without the second thread this one would keep a program that leaves by pthread_exit. */
 	if (!start(run_end, NULL, stack_above(&seed) + END_STACK)) {
 		agent_log("no second thread can be made: only the last sample will be sent");
@@ -227,22 +237,22 @@ static void *run(void *argument)
 		unwatched(false);
 		return NULL;
 	}
-	a.request = malloc(WIRE_REQUEST_WORDS_MAX * sizeof *a.request);
-	while (a.request != NULL && alive()) {
+	a->request = malloc(WIRE_REQUEST_WORDS_MAX * sizeof *a->request);
+	while (a->request != NULL && alive()) {
 		bool served = false, up;
 
 		if (filter_came()) {
 			agent_log("a filter of system calls has come: no connection is made any more");
 			break;
 		}
-		up = come_up(l, &a);
+		up = come_up(l, a);
 		if (atomic_load(&begun) == 0)
 			word_set(&begun, 1);
 		if (up) {
-			while (answer(&a, &standing))
+			while (answer(a, &standing))
 				served = true;
 			come_down();
-			answers_end(&a);
+			answers_end(a);
 			told = false;
 		} else if (!told) {
 			agent_log("no exporter listens at %s%s%s; trying on", l->paths.path[0],
@@ -258,9 +268,6 @@ static void *run(void *argument)
 	}
 	word_set(&begun, 1);
 	wake_threads(); /* the other one, too, where this one leaves by itself */
-	free(a.request);
-	wire_free(&a.out);
-	mapped_free(&a.code);
 	unwatched(false);
 	return NULL;
 }
