@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -237,20 +237,22 @@ next:
 // where it concerns one.
 func expectAlerts(t *testing.T, prometheus *harness.Prometheus, matchers string, want map[string]string) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	samples, err := prometheus.Query(ctx,
-		`group by (alertname, jobid, instance) (max_over_time(ALERTS{alertstate="firing"`+matchers+`}[10m]))`)
-	require.NoError(t, err)
-	got := map[string]string{}
-	for _, s := range samples {
-		whose := s.Labels["jobid"]
-		if whose == "" {
-			whose = s.Labels["instance"]
+	// An alert is known a moment before its series is.
+	query := `group by (alertname, jobid, instance) (max_over_time(ALERTS{alertstate="firing"` + matchers + `}[10m]))`
+	prometheus.Await(t, query, func(samples []harness.Sample) error {
+		got := map[string]string{}
+		for _, s := range samples {
+			whose := s.Labels["jobid"]
+			if whose == "" {
+				whose = s.Labels["instance"]
+			}
+			got[s.Labels["alertname"]] = strings.TrimPrefix(got[s.Labels["alertname"]]+" "+whose, " ")
 		}
-		got[s.Labels["alertname"]] = strings.TrimPrefix(got[s.Labels["alertname"]]+" "+whose, " ")
-	}
-	assert.Equal(t, want, got)
+		if !maps.Equal(want, got) {
+			return fmt.Errorf("alerts are %v, not %v", got, want)
+		}
+		return nil
+	})
 }
 
 func writeFile(t *testing.T, path, text string) {

@@ -259,7 +259,7 @@ func assertDurations(t *testing.T, s *harness.Scrape, run *harness.Run, all []bo
 				continue // a program without a clock
 			}
 			got := profile.there(key)
-			if want.seconds > 1e-4 {
+			if want.seconds > 1 { // not what it has waited for a core, between its clock and the call
 				assert.Positive(t, got.seconds, "rank %d: %v", rank, key)
 			}
 			assert.LessOrEqual(t, got.seconds, want.seconds*rate,
