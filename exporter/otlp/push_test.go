@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -322,15 +323,15 @@ func TestAnswerOfAnotherProgram(t *testing.T) {
 			want: "with more than 1 MiB"},
 	} {
 		t.Run(test.name+" "+test.kind, func(t *testing.T) {
-			asked, sent := 0, 0
+			var asked, sent atomic.Int64
 			r := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				_, _ = io.Copy(io.Discard, req.Body)
-				asked++
+				asked.Add(1)
 				w.Header().Set("Content-Type", test.kind)
-				for err := error(nil); err == nil && sent < 64<<20; {
+				for err := error(nil); err == nil && sent.Load() < 64<<20; {
 					var n int
 					n, err = io.WriteString(w, test.body)
-					if sent += n; !test.endless {
+					if sent.Add(int64(n)); !test.endless {
 						break
 					}
 				}
@@ -340,14 +341,14 @@ func TestAnswerOfAnotherProgram(t *testing.T) {
 				one())
 			n, err := p.Push(patient(t))
 			assert.Equal(t, test.accepted, n)
-			assert.Equal(t, 1, asked, "it is not asked again")
+			assert.EqualValues(t, 1, asked.Load(), "it is not asked again")
 			if test.want == "" {
 				assert.NoError(t, err)
 				return
 			}
 			require.ErrorContains(t, err, test.want)
 			assert.ErrorContains(t, err, "another program answers there")
-			assert.Less(t, sent, 32<<20)
+			assert.Less(t, sent.Load(), int64(32<<20))
 			assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_pushes_total", pushFailure), 0)
 			assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_points_total", pointsFailed), 0)
 		})

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -34,13 +35,13 @@ func TestAnswersAreBounded(t *testing.T) {
 }
 
 func TestEndlessAnswer(t *testing.T) {
-	sent := 0
+	var sent atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"ranks":[{}`)
-		for err := error(nil); err == nil && sent < 256<<20; {
+		for err := error(nil); err == nil && sent.Load() < 256<<20; {
 			var wrote int
 			wrote, err = io.WriteString(w, strings.Repeat(",{}", 10_000))
-			sent += wrote
+			sent.Add(int64(wrote))
 		}
 	}))
 	defer server.Close()
@@ -50,5 +51,5 @@ func TestEndlessAnswer(t *testing.T) {
 		"large: it would "+
 		"take more than 1024 MiB of memory; choose a job with --jobid and --user")
 	assert.Empty(t, list.Ranks)
-	assert.Less(t, sent, 64<<20)
+	assert.Less(t, sent.Load(), int64(64<<20))
 }
