@@ -235,16 +235,15 @@ func floodSample(variables, comms int) *mpit.Sample {
 	return &mpit.Sample{Variables: vs, Layout: layout, Values: make([]uint64, layout.Values)}
 }
 
-// One user floods the node: ranks with 10,000 communicators, ranks with thousands of variables. Another one's ranks
-// have all their series nevertheless, with the default limits.
-func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
-	t.Parallel() // it computes while others wait
+// arrivals is an exporter, and what lets a rank of a user's job come and takes a sample of it in.
+func arrivals(t *testing.T) (e *Exporter, come func(uid uint32, job string, s *mpit.Sample) *rank) {
+	t.Helper()
 	e, err := New(Config{Mapper: newMapper(t)})
 	require.NoError(t, err)
-	id := byte(0)
-	come := func(uid uint32, job string, s *mpit.Sample) *rank {
+	id := uint16(0)
+	come = func(uid uint32, job string, s *mpit.Sample) *rank {
 		id++
-		h := mpit.Hello{ID: mpit.RankID{id}, Rank: int(id),
+		h := mpit.Hello{ID: mpit.RankID{byte(id), byte(id >> 8)}, Rank: int(id),
 			Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
 		g := e.lock()
 		r := g.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
@@ -253,6 +252,14 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 		require.True(t, e.absorbed(r, s))
 		return r
 	}
+	return e, come
+}
+
+// One user floods the node: ranks with 10,000 communicators, ranks with thousands of variables. Another one's ranks
+// have all their series nevertheless, with the default limits.
+func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
+	t.Parallel() // it computes while others wait
+	e, come := arrivals(t)
 	objects, variables := floodSample(10, 10_000), floodSample(4000, 5)
 	for i := range 9 {
 		come(1000, strconv.Itoa(i/4), objects)
@@ -275,20 +282,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 // series, and there are no more of them than there may be.
 func TestManyUsersAtTheirLimits(t *testing.T) {
 	t.Parallel()
-	e, err := New(Config{Mapper: newMapper(t)})
-	require.NoError(t, err)
-	id := uint16(0)
-	come := func(uid uint32, job string, s *mpit.Sample) *rank {
-		id++
-		h := mpit.Hello{ID: mpit.RankID{byte(id), byte(id >> 8)}, Rank: int(id),
-			Attributes: map[string]string{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"}}
-		g := e.lock()
-		r := g.add(h, mpit.Peer{UID: uid}, processOf(&h, fmt.Sprint(uid)))
-		r.state = stateUp
-		g.unlock()
-		require.True(t, e.absorbed(r, s))
-		return r
-	}
+	e, come := arrivals(t)
 	ordinary, flood := floodSample(10, 10), floodSample(5, 400)
 	honest := make([]*rank, 64)
 	for i := range honest {
