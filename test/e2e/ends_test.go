@@ -65,6 +65,7 @@ func TestEndsAlone(t *testing.T) {
 	t.Parallel()
 	ends := []struct{ how, reason string }{
 		{"exit", "exit"},
+		{"handler", "exit"},
 		{"_exit", "lost"},
 		{"quick_exit", "lost"},
 		{"exec", "lost"},
@@ -162,7 +163,7 @@ func withoutNumbers(s string) string {
 // these TestEndsAlone compares the statuses, without it.
 func sameEnd(t *testing.T, mpi *harness.MPI, how string, bare, observed harness.Result) {
 	t.Helper()
-	if mpi.Name == "mpich" && slices.Contains([]string{"exit", "_exit", "kill", "segv"}, how) &&
+	if mpi.Name == "mpich" && slices.Contains([]string{"exit", "handler", "_exit", "kill", "segv"}, how) &&
 		bare.Status != observed.Status {
 		return
 	}
