@@ -20,9 +20,8 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/descriptors"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/users"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
@@ -95,13 +94,13 @@ func TestFaultSocketDeleted(t *testing.T) {
 			e := startExporter(t, filepath.Join(dir, "agent.sock"), "--no-landlock")
 			job := mpittest.NewJob(2)
 			keepConnected(t, e.socket, job.Ranks[0])
-			connections := e.awaitRanks(t, 1)[`mpit_exporter_connections_accepted_total{user="`+users.Name(uint32(os.Getuid()))+`"}`]
+			connections := e.awaitRanks(t, 1)[`mpit_exporter_connections_accepted_total{user="`+node.UserName(uint32(os.Getuid()))+`"}`]
 			harm(t, e, dir)
 			keepConnected(t, e.socket, job.Ranks[1])
 			e.awaitLog(t, `socket="agent socket"`)
 			e.awaitLog(t, `socket="control socket"`)
 			page := e.awaitRanks(t, 2)
-			assert.Equal(t, connections+1, page[`mpit_exporter_connections_accepted_total{user="`+users.Name(uint32(os.Getuid()))+`"}`],
+			assert.Equal(t, connections+1, page[`mpit_exporter_connections_accepted_total{user="`+node.UserName(uint32(os.Getuid()))+`"}`],
 				"the first rank's connection has lived on")
 			got := runBinary(t, nil, "cvar", "get", "--control.socket="+filepath.Join(dir, sockets.ControlFile),
 				"no_such_variable")
@@ -349,7 +348,7 @@ func TestFaultFewDescriptors(t *testing.T) {
 	assert.Contains(t, e.log(t), "Few files may be open")
 	job := mpittest.NewJob(100)
 	keepConnected(t, e.socket, job.Ranks...)
-	want := descriptors.Divide(64, 512).Ranks
+	want := node.Divide(64, 512).Ranks
 	for range 5 {
 		e.awaitRanks(t, want)
 	}

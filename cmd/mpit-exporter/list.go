@@ -15,9 +15,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/listing"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/probe"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -139,7 +137,7 @@ func (c *listCommand) check() error {
 // catalogues are those of the program, or one of each MPI_COMM_WORLD of the exporter.
 func (c *listCommand) catalogues(ctx context.Context, std cli.Stdio) (list api.CatalogueList, err error) {
 	if len(c.program) > 0 {
-		catalogue, err := probe.Run(ctx, c.settings, c.program, os.Environ(), std)
+		catalogue, err := listing.RunProgram(ctx, c.settings, c.program, os.Environ(), std)
 		return api.CatalogueList{Catalogues: []api.Catalogue{catalogue}}, err
 	}
 	list, err = c.exporter.Catalogues(ctx, c.name, programRemedy)
@@ -226,7 +224,7 @@ func (c *listCommand) oneOfEach(all []api.Catalogue) []api.Catalogue {
 
 // show writes a text. In a terminal lines are cut to its width, but if all is wanted.
 func (c *listCommand) show(text string, std cli.Stdio) error {
-	if columns := terminal.Columns(std.Out); columns > 0 && !c.selection.All {
+	if columns := table.Columns(std.Out); columns > 0 && !c.selection.All {
 		var cut strings.Builder
 		for line := range strings.Lines(text) {
 			cut.WriteString(table.Shorten(strings.TrimRight(line, " \n"), columns) + "\n")

@@ -22,7 +22,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/launch"
 )
 
 // ownExporters are the exporters whose directories lie in parent.
@@ -69,7 +68,7 @@ func withOwnEnvironment(cmd *exec.Cmd, more ...string) {
 // awaitProgram waits until a process has become its program.
 func awaitProgram(t *testing.T, cmd *exec.Cmd, name string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return launch.StatOf(os.DirFS("/proc"), cmd.Process.Pid).Name == name },
+	require.Eventually(t, func() bool { return own.StatOf(os.DirFS("/proc"), cmd.Process.Pid).Name == name },
 		2*cmdtest.Patience, 10*time.Millisecond)
 }
 
@@ -148,7 +147,7 @@ func TestOwnLeavesTheProgramAlone(t *testing.T) {
 		}
 	}
 	assert.Empty(t, other, "the exporter has them too")
-	status := launch.StatOf(os.DirFS("/proc"), pid)
+	status := own.StatOf(os.DirFS("/proc"), pid)
 	assert.NotEqual(t, cmd.Process.Pid, status.PPID)
 	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	require.NoError(t, err)

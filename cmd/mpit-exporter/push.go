@@ -16,7 +16,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -87,7 +86,7 @@ func (c *pushCommand) always(ctx context.Context, std cli.Stdio) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	enclosed, err := n.Enclose(sandbox.Needs{})
+	enclosed, err := n.Enclose(node.Needs{})
 	if err != nil {
 		return err
 	}
@@ -156,7 +155,7 @@ func (c *pushCommand) alone(ctx context.Context, std cli.Stdio) (points int, err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	enclosed, err := n.Enclose(sandbox.Needs{})
+	enclosed, err := n.Enclose(node.Needs{})
 	if err != nil {
 		return 0, err
 	}

@@ -15,9 +15,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/past"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/render"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/reportfile"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
@@ -79,7 +77,7 @@ func (c *reportCommand) run(ctx context.Context, std cli.Stdio) error {
 	return nil
 }
 
-func (c *reportCommand) which() (which past.Which) {
+func (c *reportCommand) which() (which report.Which) {
 	which.JobID, which.World, which.User, which.Rank = c.exporter.Labels()
 	return which
 }
@@ -91,19 +89,19 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	}
 	switch c.output {
 	case "html":
-		return render.HTML(r, std.Out)
+		return report.HTML(r, std.Out)
 	case "json":
-		return render.JSON(r, std.Out)
+		return report.JSON(r, std.Out)
 	}
-	return render.Text(r, std.Out)
+	return report.Text(r, std.Out)
 }
 
 func (c *reportCommand) writeComparison(ctx context.Context, std cli.Stdio) error {
-	before, err := reportfile.Load(ctx, c.files[0])
+	before, err := report.Load(ctx, c.files[0])
 	if err != nil {
 		return err
 	}
-	after, err := reportfile.Load(ctx, c.files[1])
+	after, err := report.Load(ctx, c.files[1])
 	if err != nil {
 		return err
 	}
@@ -112,20 +110,20 @@ func (c *reportCommand) writeComparison(ctx context.Context, std cli.Stdio) erro
 	case err != nil:
 		return err
 	case c.output == "json":
-		return render.JSON(compared, std.Out)
+		return report.JSON(compared, std.Out)
 	}
-	return render.Comparison(compared, std.Out)
+	return report.Comparison(compared, std.Out)
 }
 
 // find finds the one job that is meant.
 func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*job.Report, error) {
 	if len(c.files) == 1 {
-		return reportfile.Load(ctx, c.files[0])
+		return report.Load(ctx, c.files[0])
 	}
 	var answers []api.ValueList
 	var err error
 	if c.prometheus != "" {
-		answers, err = past.Ask(ctx, c.prometheus, c.which(), time.Now(), c.since)
+		answers, err = report.AskPrometheus(ctx, c.prometheus, c.which(), time.Now(), c.since)
 	} else {
 		answers = make([]api.ValueList, 1)
 		answers[0], err = c.exporter.Values(ctx, "asking the exporter", "; or ask Prometheus: --prometheus=URL")

@@ -14,10 +14,9 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/httpserver"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/live"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
 )
 
 // serveCommand is the exporter.
@@ -102,7 +101,7 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 		},
 	}
 	if c.own != nil {
-		options.AgentSocket, options.FinalTaken = c.own.ListenOptions(), c.own.FinalTaken()
+		c.own.Options(&options)
 	}
 	n, err := node.Open(ctx, c.flags, options, std.Err)
 	if err != nil {
@@ -124,7 +123,7 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 		return fmt.Errorf("metric of whose exporter it is: %w", err)
 	}
 
-	needs := sandbox.Needs{WebConfig: *c.web.WebConfigFile}
+	needs := node.Needs{WebConfig: *c.web.WebConfigFile}
 	if c.addressFile != "" {
 		if err := httpserver.WriteAddresses(c.addressFile, listeners); err != nil {
 			return err
@@ -133,8 +132,8 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 		needs.Removed = append(needs.Removed, c.addressFile)
 	}
 	if c.own != nil {
-		return c.runOwn(ctx, n, f, needs, own.Page{
-			Listeners: listeners, TLS: len(sandbox.TLSFiles(needs.WebConfig)) > 0, Path: c.telemetryPath,
+		return c.own.Run(ctx, n, f, needs, own.Page{
+			Listeners: listeners, TLS: len(node.TLSFiles(needs.WebConfig)) > 0, Path: c.telemetryPath,
 		})
 	}
 	enclosed, err := n.Enclose(needs)
@@ -144,38 +143,11 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 	return enclosed.Run(ctx, f)
 }
 
-// runOwn is the end of run for one launch's own exporter, until the launch is over.
-func (c *serveCommand) runOwn(
-	ctx context.Context, n *node.Node, f *node.Front, needs sandbox.Needs, page own.Page,
-) error {
-	if n.Pushing != nil {
-		c.own.Pushes(n.Pushing.Pusher.PushEnded, n.Pushing.Config.Endpoint, n.Logger)
-	}
-	if err := c.own.Reports(n.Exporter.Values, n.Logger); err != nil {
-		return err
-	}
-	if err := c.own.Prepare(page, n.Logger); err != nil {
-		return err
-	}
-	defer c.own.Withdraw()
-	dirs, removed := c.own.Removes()
-	needs.Dirs, needs.Removed, needs.Written = dirs, append(needs.Removed, removed...), c.own.Written()
-	enclosed, err := n.Enclose(needs)
-	if err != nil {
-		return err
-	}
-	ctx = c.own.Begin(ctx, n.Exporter.Remaining, n.Logger)
-	if !c.own.Paged() {
-		f = nil
-	}
-	return enclosed.Run(ctx, f)
-}
-
 // front is the HTTP server on the listeners.
 func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.Listener) (*node.Front, error) {
 	config := httpserver.Config{
 		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry, n.Runtime), API: n.Exporter.API(),
-		Live:  live.New(n.Exporter.Window).Handler(n.Logger),
+		Live:  page.NewLive(n.Exporter.Window).Handler(n.Logger),
 		Pprof: c.pprof, Names: c.allowedHosts, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections,
 		Registerer: n.Registry, Logger: n.Logger,
 	}

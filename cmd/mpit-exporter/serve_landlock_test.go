@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/users"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 )
 
 // TestServeBehindLandlock with the real program: rules are read anew and the sockets removed at the end, but a link
@@ -36,7 +36,7 @@ func TestServeBehindLandlock(t *testing.T) {
 			r := connect(t, e)
 			page := awaitPage(t, e, "\n"+counters+"{", test.metric)
 			assert.Equal(t, test.flag == "--no-landlock", strings.Contains(page, "\nmpit_exporter_landlock_abi 0\n"))
-			assert.Contains(t, page, `user="`+users.Name(uint32(os.Getuid()))+`"`)
+			assert.Contains(t, page, `user="`+node.UserName(uint32(os.Getuid()))+`"`)
 			assert.Equal(t, 1, strings.Count(e.log(t), "Landlock"))
 			assert.Contains(t, e.log(t), test.log)
 

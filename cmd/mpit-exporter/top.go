@@ -14,11 +14,9 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/live"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/top"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/where"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -53,15 +51,15 @@ func newTopCommand(app *kingpin.Application) *topCommand {
 
 func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 	switch {
-	case c.interval < 100*time.Millisecond, c.interval > live.Kept: // what was before that nobody knows any more
-		return cli.Usagef("top: --interval %s: must be from 100ms to %s", c.interval, live.Kept)
+	case c.interval < 100*time.Millisecond, c.interval > page.Kept: // what was before that nobody knows any more
+		return cli.Usagef("top: --interval %s: must be from 100ms to %s", c.interval, page.Kept)
 	case c.count < 0:
 		return cli.Usagef("top: --count %d: must not be negative", c.count)
 	}
-	if !terminal.Is(std.Out) {
+	if !table.IsTerminal(std.Out) {
 		return c.write(ctx, std.Out)
 	}
-	s, err := terminal.Open()
+	s, err := top.OpenScreen()
 	if err != nil {
 		return fmt.Errorf("top: %w", err)
 	}
@@ -91,9 +89,9 @@ type answer struct {
 
 // look asks the exporter. Of the picked job, or of all in a plain text, it asks for the variables if they are shown.
 func (c *topCommand) look(ctx context.Context, q *topState) (a answer) {
-	var list live.ReportList
+	var list page.ReportList
 	// Figures are of the time since the newest moment that is as long ago: the last look, though it may have come late.
-	window := min(c.interval*3/4, live.Kept)
+	window := min(c.interval*3/4, page.Kept)
 	if a.err = c.exporter.With("window", window.String()).Get(ctx, c.name, "", "report", &list); a.err != nil {
 		return a
 	}
@@ -127,12 +125,12 @@ type topState struct {
 	raw    bool
 
 	reports []*job.Report
-	moved   map[jobKey]*movement.Movement
+	moved   map[jobKey]*top.Movement
 	place   func(pid int, uid uint32, call *api.LongCall) string
 }
 
 func (c *topCommand) state(plain bool) *topState {
-	return &topState{plain: plain, raw: c.raw, moved: map[jobKey]*movement.Movement{}, place: placeOfOwn()}
+	return &topState{plain: plain, raw: c.raw, moved: map[jobKey]*top.Movement{}, place: placeOfOwn()}
 }
 
 // at is the place of the picked job.
@@ -144,10 +142,10 @@ func (s *topState) at(reports []*job.Report) int {
 func (s *topState) take(a *answer) {
 	s.reports = a.reports
 	before := s.moved
-	s.moved = map[jobKey]*movement.Movement{}
+	s.moved = map[jobKey]*top.Movement{}
 	for of, values := range a.values {
 		if s.moved[of] = before[of]; s.moved[of] == nil {
-			s.moved[of] = &movement.Movement{}
+			s.moved[of] = &top.Movement{}
 		}
 		s.moved[of].Take(values)
 	}
@@ -163,7 +161,7 @@ func (s *topState) take(a *answer) {
 // view is what is to be drawn.
 func (s *topState) view(order string) *top.View {
 	v := &top.View{Reports: s.reports, Picked: s.at(s.reports), Order: order, Raw: s.raw,
-		Variables: map[*job.Report]*movement.Movement{}}
+		Variables: map[*job.Report]*top.Movement{}}
 	for _, r := range s.reports {
 		v.Variables[r] = s.moved[keyOf(r)]
 	}
@@ -189,7 +187,7 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 		if at := lastOf(a.reports); at.After(before) || len(a.reports) == 0 {
 			before = at
 			if shown++; shown > 0 {
-				if err := terminal.Plain(w, s.view(c.order).Plain()); err != nil {
+				if err := top.Plain(w, s.view(c.order).Plain()); err != nil {
 					return fmt.Errorf("top: %w", err)
 				}
 			}
@@ -214,7 +212,7 @@ func lastOf(reports []*job.Report) (at time.Time) {
 }
 
 // show is write for a terminal. An exporter that is away is waited for: it may be on its way back.
-func (c *topCommand) show(ctx context.Context, screen *terminal.Screen) error {
+func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
 	s := c.state(false)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -257,9 +255,9 @@ func (c *topCommand) show(ctx context.Context, screen *terminal.Screen) error {
 				}
 			}
 		case e := <-screen.Events():
-			key := terminal.Key(e)
+			key := top.Key(e)
 			switch {
-			case terminal.Gone(e), slices.Contains([]string{"q", "Q", "Ctrl-C", "Ctrl-D"}, key):
+			case top.Gone(e), slices.Contains([]string{"q", "Q", "Ctrl-C", "Ctrl-D"}, key):
 				return nil
 			case help && key != "":
 				help = false
@@ -302,12 +300,12 @@ func (c *topCommand) obey(s *topState, key string) bool {
 // placeOfOwn returns what says where in a program a call was made, of the ranks of whoever runs this: of others no file
 // is opened that they have named.
 func placeOfOwn() func(pid int, uid uint32, call *api.LongCall) string {
-	var files where.Resolver
+	var files callers
 	return func(pid int, uid uint32, call *api.LongCall) string {
 		if !client.Own(uid) {
 			return ""
 		}
-		return files.Caller(pid, call.Module, call.Offset)
+		return files.name(pid, call.Module, call.Offset)
 	}
 }
 

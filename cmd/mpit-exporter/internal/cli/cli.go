@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -116,6 +118,24 @@ func WriteJSON(w io.Writer, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err == nil {
 		_, err = w.Write(append(mapping.EscapeHidden(text), '\n'))
+	}
+	return err
+}
+
+// WriteFile writes a file with a mode, so that a reader never sees half of it. Until it is whole it has another name,
+// which begins with a dot and ends in .tmp.
+func WriteFile(path string, text []byte, mode os.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(mode), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
 	}
 	return err
 }

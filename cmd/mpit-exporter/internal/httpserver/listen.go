@@ -14,7 +14,7 @@ import (
 	"github.com/mdlayher/vsock"
 	"github.com/prometheus/exporter-toolkit/web"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/wholefile"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 )
 
 // Listen opens all addresses, or takes what systemd hands over. The addresses are opened here and not by the toolkit,
@@ -84,7 +84,7 @@ func WriteAddresses(path string, listeners []net.Listener) error {
 	for _, l := range listeners {
 		fmt.Fprintln(&b, l.Addr())
 	}
-	if err := wholefile.Write(path, []byte(b.String())); err != nil {
+	if err := cli.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("--web.address-file: %w", err)
 	}
 	return nil

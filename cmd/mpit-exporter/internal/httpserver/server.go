@@ -19,8 +19,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/exporter-toolkit/web"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/logs"
 )
 
 // How long a client may take. A scrape's own deadline is shorter; the write timeout bounds a client that does not
@@ -83,7 +81,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 
 // newServer returns a server whose every wait ends, and that has only so many connections.
 func newServer(handler http.Handler, conns *connections, logger *slog.Logger) *http.Server {
-	complaints := logs.NewRepeats(slog.NewLogLogger(logger.Handler(), slog.LevelWarn).Writer())
+	complaints := newRepeats(slog.NewLogLogger(logger.Handler(), slog.LevelWarn).Writer())
 	return &http.Server{
 		ConnState:         conns.state,
 		ConnContext:       conns.remember,

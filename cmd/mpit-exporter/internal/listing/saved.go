@@ -14,7 +14,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/wholefile"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -74,7 +73,7 @@ func (s *Saved) Save(path string) error {
 	if err := cli.WriteJSON(&text, s); err != nil {
 		return err
 	}
-	return wholefile.Write(path, text.Bytes())
+	return cli.WriteFile(path, text.Bytes(), 0o644)
 }
 
 // Load reads a file that Save has written.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
 )
 
 // Flags are those of every command that is an exporter, however its figures leave it.
@@ -25,7 +24,7 @@ type Flags struct {
 	cvars                    []string
 	cvarInterval             time.Duration
 
-	OTLP *pushing.Flags
+	OTLP *OTLPFlags
 
 	log      promslog.Config
 	LogLevel bool // the user has named it
@@ -33,7 +32,7 @@ type Flags struct {
 
 // AddFlags adds them to a command, with those of OTLP; always: it is a command that does nothing but push.
 func AddFlags(cmd *kingpin.CmdClause, always bool) *Flags {
-	f := &Flags{OTLP: pushing.AddFlags(cmd, always), log: promslog.Config{Level: promslog.NewLevel(),
+	f := &Flags{OTLP: AddOTLPFlags(cmd, always), log: promslog.Config{Level: promslog.NewLevel(),
 		Format: promslog.NewFormat()}}
 	cmd.Flag("config.file", configuration.FileHelp+" SIGHUP reads them anew.").PlaceHolder("PATH").
 		StringsVar(&f.configFiles)

@@ -24,12 +24,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/descriptors"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/logs"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sandbox"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/users"
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -41,9 +36,9 @@ const maxHandshakes = 1024
 type Node struct {
 	flags *Flags
 
-	logs     *logs.Writer
+	logs     *logWriter
 	Logger   *slog.Logger
-	Budget   descriptors.Budget
+	Budget   Budget
 	socket   *sockets.AgentSocket
 	control  *mpit.Socket // nil: none
 	Exporter *exporter.Exporter
@@ -51,7 +46,7 @@ type Node struct {
 	hangups  <-chan os.Signal
 	Registry *prometheus.Registry // what is known of this process, which OTLP gets too
 	Runtime  *prometheus.Registry // Go's figures of it
-	Pushing  *pushing.Pushing     // nil: none
+	Pushing  *Pushing             // nil: none
 
 	closers []func() error
 }
@@ -70,7 +65,7 @@ type Options struct {
 
 // Open opens all sockets and makes all parts. Failures are not logged, only returned. The caller must close the node.
 func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n *Node, err error) {
-	n = &Node{flags: flags, logs: logs.NewWriter(log)}
+	n = &Node{flags: flags, logs: newLogWriter(log)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -89,7 +84,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	if err != nil {
 		return n, err
 	}
-	n.Budget = descriptors.OfProcess(n.Logger, options.Connections)
+	n.Budget = budgetOfProcess(n.Logger, options.Connections)
 	if err := n.openSockets(options); err != nil {
 		return n, err
 	}
@@ -106,7 +101,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		Retention: max(flags.retention, 1), // zero would mean the default
 		MaxRanks:  n.Budget.Ranks,
 		Created:   options.Created,
-		UserName:  users.Name,
+		UserName:  UserName,
 
 		ControlVariables:        flags.cvars,
 		ControlVariableInterval: flags.cvarInterval,
@@ -150,7 +145,7 @@ func (n *Node) openSockets(options Options) (err error) {
 }
 
 func (n *Node) openPushing(ctx context.Context, since time.Time) (err error) {
-	n.Pushing, err = pushing.New(ctx, n.flags.OTLP, n.Exporter, n.Registry, n.socket.Path(), since, n.Logger)
+	n.Pushing, err = newPushing(ctx, n.flags.OTLP, n.Exporter, n.Registry, n.socket.Path(), since, n.Logger)
 	if err != nil {
 		return err
 	}
@@ -178,7 +173,7 @@ func (n *Node) Close() error {
 
 // Enclose logs what has been opened, and raises the sandbox, before any rank or scraper is listened to. needs are
 // those of the command, besides what the node needs itself.
-func (n *Node) Enclose(needs sandbox.Needs) (*Enclosed, error) {
+func (n *Node) Enclose(needs Needs) (*Enclosed, error) {
 	control, endpoint := "none", "none"
 	needs.Rules = n.flags.configFiles
 	needs.Sockets = append(needs.Sockets, n.socket.Path())
@@ -195,7 +190,7 @@ func (n *Node) Enclose(needs sandbox.Needs) (*Enclosed, error) {
 	}
 	n.Logger.Info("Starting", "program", cli.ProgramName, "version", version.Info(), "agent_socket", n.socket.Path(),
 		"control_socket", control, "otlp", endpoint, "config_files", strings.Join(n.flags.configFiles, ","))
-	if err := sandbox.Raise(n.flags.landlock, needs, n.Logger, n.Registry); err != nil {
+	if err := raiseFence(n.flags.landlock, needs, n.Logger, n.Registry); err != nil {
 		return nil, err
 	}
 	return &Enclosed{n}, nil

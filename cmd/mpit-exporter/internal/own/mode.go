@@ -3,6 +3,7 @@ package own
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -15,9 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/reportfile"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -37,8 +37,8 @@ const (
 // Mode is what makes an exporter one launch's own.
 type Mode struct {
 	order order
-	base  *place.Base
-	dir   *place.Dir
+	log   *slog.Logger
+	dir   *launchDir
 	pipe  *os.File
 
 	first, look time.Duration // firstWait, lookInterval, but in tests
@@ -52,7 +52,7 @@ type Mode struct {
 
 	page     Page
 	sd       string // path of the file-SD file; empty: none
-	presence *presence.Presence
+	presence *presence
 	begun    bool // it has said that it serves
 }
 
@@ -73,8 +73,8 @@ func (p Page) scheme() string {
 	return "http"
 }
 
-// Serve takes over what exec hands on for the launch of a directory, and lets serve be the exporter, which calls the
-// methods of its mode in their order here. What keeps it from beginning is told to exec.
+// Serve takes over what exec hands on for the launch of a directory, and lets serve be the exporter, which opens a node
+// with what its mode says (Arguments, Paged, Options) and ends in Run. What keeps it from beginning is told to exec.
 func Serve(path string, serve func(m *Mode) error) error {
 	pipe := os.NewFile(pipeFD, "pipe")
 	m, err := take(path, pipe)
@@ -111,10 +111,8 @@ func take(path string, pipe *os.File) (*Mode, error) {
 	if m.order.Host, err = os.Hostname(); err != nil {
 		return nil, fmt.Errorf("finding this node's name: %w", err)
 	}
-	if m.base, m.dir, err = place.Take(path, os.NewFile(lockFD, path)); err != nil {
-		return nil, err
-	}
-	return m, nil
+	m.dir = &launchDir{path: path, lockFile: os.NewFile(lockFD, path)}
+	return m, errors.Join(checkPrivate(filepath.Dir(path)), checkPrivate(path))
 }
 
 // Arguments are those of serve.
@@ -123,44 +121,60 @@ func (o *Mode) Arguments() []string { return o.order.Serve }
 // Paged says whether there is a page at all.
 func (o *Mode) Paged() bool { return o.order.Page }
 
-// ListenOptions are the agent socket's: its directory is the user's alone, and so is the socket.
-func (o *Mode) ListenOptions() []mpit.ListenOption {
-	options := []mpit.ListenOption{mpit.WithMode(0o600)}
-	if o.order.Wait > 0 {
-		options = append(options, mpit.WithHeldFinals())
-	}
-	return options
-}
-
-// FinalTaken is exporter.Config's.
-func (o *Mode) FinalTaken() func(ctx context.Context) {
+// Options are what is special about its node. The agent socket's directory is the user's alone, and so is the socket.
+func (o *Mode) Options(options *node.Options) {
+	options.AgentSocket = []mpit.ListenOption{mpit.WithMode(0o600)}
 	if o.order.Wait <= 0 {
-		return nil
+		return
 	}
-	return func(ctx context.Context) {
+	options.AgentSocket = append(options.AgentSocket, mpit.WithHeldFinals())
+	options.FinalTaken = func(ctx context.Context) {
 		if o.finals != nil {
 			o.finals.await(ctx)
 		}
 	}
 }
 
-// Pushes says how ended ranks' figures are pushed and where to, before any rank is listened to.
-func (o *Mode) Pushes(push func(ctx context.Context) (points int, err error), endpoint string, logger *slog.Logger) {
-	o.endpoint = endpoint
-	o.deliver(func(ctx context.Context) error {
-		_, err := push(ctx)
+// Run serves a node until the launch is over. needs are the command's.
+func (o *Mode) Run(ctx context.Context, n *node.Node, front *node.Front, needs node.Needs, page Page) error {
+	o.log, o.page = n.Logger, page
+	if n.Pushing != nil {
+		o.endpoint = n.Pushing.Config.Endpoint
+		o.deliver(func(ctx context.Context) error {
+			_, err := n.Pushing.Pusher.PushEnded(ctx)
+			return err
+		})
+	}
+	if err := o.reports(n.Exporter.Values); err != nil {
 		return err
-	}, logger)
+	}
+	if err := o.prepare(); err != nil {
+		return err
+	}
+	needs.Dirs = []string{o.dir.path, string(o.dir.base())}
+	if o.sd != "" {
+		defer os.Remove(o.sd) // before the page goes
+		needs.Removed = append(needs.Removed, o.sd)
+	}
+	if o.order.Report != "" {
+		needs.Written = []string{o.order.Report}
+	}
+	enclosed, err := n.Enclose(needs)
+	if err != nil {
+		return err
+	}
+	if !o.Paged() {
+		front = nil
+	}
+	return enclosed.Run(o.begin(ctx, n.Exporter.Remaining), front)
 }
 
-// Reports says how the values for the report are had, before any rank is listened to; nothing is done without one.
-func (o *Mode) Reports(
-	values func(ctx context.Context, which api.Selector, fresh bool) (api.ValueList, error), logger *slog.Logger,
-) error {
+// reports says how the values for the report are had, before any rank is listened to; nothing is done without one.
+func (o *Mode) reports(values func(ctx context.Context, which api.Selector, fresh bool) (api.ValueList, error)) error {
 	if o.order.Report == "" {
 		return nil
 	}
-	file, err := reportfile.New(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.Path), o.order.ReportMode)
+	file, err := report.NewFile(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.path), o.order.ReportMode)
 	if err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}
@@ -179,19 +193,19 @@ func (o *Mode) Reports(
 		return file.Write(ctx, list)
 	}
 	o.deliver(func(ctx context.Context) error {
-		o.writeLast(ctx, logger)
+		o.writeLast(ctx)
 		return nil // what can't be written now can't in a moment: no rank waits for it
-	}, logger)
+	})
 	return nil
 }
 
 // writeLast writes the report when ranks end, or all has ended. If that fails, it says so where the user may see it.
-func (o *Mode) writeLast(ctx context.Context, logger *slog.Logger) {
+func (o *Mode) writeLast(ctx context.Context) {
 	err := o.report(ctx, false)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	logger.Error("The report of the job was not written", "err", err)
+	o.log.Error("The report of the job was not written", "err", err)
 	said := make(chan struct{})
 	go func() { // nobody may read it, and a terminal be stopped
 		defer close(said)
@@ -225,7 +239,7 @@ func (o *Mode) say(line string) {
 // sample two seconds to come; mpirun has ended by then, and the user has read the report.
 func (o *Mode) endKilled(ranks []api.RankValues) (killed bool) {
 	for i := range ranks {
-		if r := &ranks[i].Rank; !r.Disconnected.IsZero() && o.presence.HasLeft(r.PeerPID) {
+		if r := &ranks[i].Rank; !r.Disconnected.IsZero() && o.presence.hasLeft(r.PeerPID) {
 			r.State, r.EndReason, r.Ended = "ended", mpit.EndLost.String(), &r.Disconnected
 			killed = true
 		}
@@ -234,57 +248,36 @@ func (o *Mode) endKilled(ranks []api.RankValues) (killed bool) {
 }
 
 // deliver lets ranks that end wait for this, too.
-func (o *Mode) deliver(push func(ctx context.Context) error, logger *slog.Logger) {
+func (o *Mode) deliver(push func(ctx context.Context) error) {
 	if o.finals == nil {
-		o.finals = &finalPush{wait: o.order.Wait, log: logger}
+		o.finals = &finalPush{wait: o.order.Wait, log: o.log}
 	}
 	o.finals.push = append(o.finals.push, push)
 }
 
-// Prepare makes its files and its socket, before the sandbox is raised.
-func (o *Mode) Prepare(p Page, logger *slog.Logger) error {
-	o.page = p
+// prepare makes its files and its socket, before the sandbox is raised.
+func (o *Mode) prepare() error {
 	if o.order.SDDir != "" && o.order.Page {
-		path := sdPath(o.order.SDDir, o.order.Host, filepath.Base(o.dir.Path))
+		path := sdPath(o.order.SDDir, o.order.Host, filepath.Base(o.dir.path))
 		// Its path first, so that it is found whatever happens.
-		if err := os.WriteFile(o.dir.File(place.SDFile), []byte(path), 0o600); err != nil {
+		if err := os.WriteFile(o.dir.file(sdFile), []byte(path), 0o600); err != nil {
 			return fmt.Errorf("noting the file-SD file: %w", err)
 		}
-		t := target{addresses(p.Listeners, o.order.Host), sdLabels(&o.order, p.scheme(), p.Path)}
+		t := target{addresses(o.page.Listeners, o.order.Host), sdLabels(&o.order, o.page.scheme(), o.page.Path)}
 		if err := writeSD(path, t); err != nil {
 			return err
 		}
 		o.sd = path
 	}
 	var err error
-	o.presence, err = presence.Listen(o.dir.File(place.PresenceFile), logger)
+	o.presence, err = listenPresence(o.dir.file(presenceFile), o.log)
 	return err
 }
 
-// Removes are the directories and files that it removes at its end, for the sandbox.
-func (o *Mode) Removes() (dirs, files []string) {
-	// Its directory, and that of all launches.
-	dirs = []string{o.dir.Path, o.base.Path}
-	if o.sd != "" {
-		files = []string{o.sd}
-	}
-	return dirs, files
-}
-
-// Written are the files that it writes anew, for the sandbox.
-func (o *Mode) Written() []string {
-	if o.order.Report == "" {
-		return nil
-	}
-	return []string{o.order.Report}
-}
-
-// Begin says that the exporter serves. The context that it returns ends when the launch is over and its last values
+// begin says that the exporter serves. The context that it returns ends when the launch is over and its last values
 // have been taken, or their time is. remaining is how many ranks live, and how many have ended whose values nobody
 // has taken.
-func (o *Mode) Begin(
-	ctx context.Context, remaining func() (living, untaken int), logger *slog.Logger,
-) context.Context {
+func (o *Mode) begin(ctx context.Context, remaining func() (living, untaken int)) context.Context {
 	var answer answer
 	for _, address := range addresses(o.page.Listeners, o.order.Host) {
 		answer.Lines = append(answer.Lines,
@@ -305,13 +298,13 @@ func (o *Mode) Begin(
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer cancel()
-		stop := o.reportNowAndThen(ctx, logger)
-		o.awaitEnd(ctx, remaining, logger)
+		stop := o.reportNowAndThen(ctx)
+		o.awaitEnd(ctx, remaining)
 		stop()
 		if o.report != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 			defer cancel()
-			o.writeLast(ctx, logger)
+			o.writeLast(ctx)
 		}
 	}()
 	return ctx
@@ -319,7 +312,7 @@ func (o *Mode) Begin(
 
 // reportNowAndThen writes the report again and again, so that what is known of ranks that are killed is not nothing,
 // and somebody may look at it while the job runs, and when ranks have been killed. It returns what ends it.
-func (o *Mode) reportNowAndThen(ctx context.Context, logger *slog.Logger) (stop func()) {
+func (o *Mode) reportNowAndThen(ctx context.Context) (stop func()) {
 	if o.report == nil {
 		return func() {}
 	}
@@ -330,9 +323,9 @@ func (o *Mode) reportNowAndThen(ctx context.Context, logger *slog.Logger) (stop 
 		for wait := firstReport; ; wait = min(2*wait, reportInterval) {
 			select {
 			case <-time.After(wait):
-				o.writeReport(ctx, false, logger)
-			case <-o.presence.Left:
-				o.writeReport(ctx, true, logger)
+				o.writeReport(ctx, false)
+			case <-o.presence.gone:
+				o.writeReport(ctx, true)
 			case <-ctx.Done():
 				return
 			}
@@ -342,22 +335,22 @@ func (o *Mode) reportNowAndThen(ctx context.Context, logger *slog.Logger) (stop 
 }
 
 // writeReport writes the report while ranks run; ifKilled: only if some have just been killed.
-func (o *Mode) writeReport(ctx context.Context, ifKilled bool, logger *slog.Logger) {
+func (o *Mode) writeReport(ctx context.Context, ifKilled bool) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	if err := o.report(ctx, ifKilled); err != nil && ctx.Err() == nil {
-		logger.Error("The report of the job was not written", "err", err)
+		o.log.Error("The report of the job was not written", "err", err)
 	}
 }
 
 // awaitEnd returns when all processes have ended and the last values have been taken, or nobody takes them.
-func (o *Mode) awaitEnd(ctx context.Context, remaining func() (living, untaken int), logger *slog.Logger) {
+func (o *Mode) awaitEnd(ctx context.Context, remaining func() (living, untaken int)) {
 	began := time.Now()
 	var over time.Time // since when the last values wait to be taken; zero: they don't
 	seen := false      // there has been somebody
 	for {
 		var look <-chan time.Time
-		present, came := o.presence.Count()
+		present, came := o.presence.count()
 		if present == 0 {
 			living, untaken := remaining()
 			if o.report != nil && !o.order.Page && o.endpoint == "" {
@@ -369,12 +362,12 @@ func (o *Mode) awaitEnd(ctx context.Context, remaining func() (living, untaken i
 				over = time.Time{}
 			case untaken > 0 && over.IsZero():
 				over = time.Now()
-				logger.Debug("The launch has ended", "ranks_to_be_scraped", untaken)
+				o.log.Debug("The launch has ended", "ranks_to_be_scraped", untaken)
 			}
 			ended := living == 0 && (seen || time.Since(began) >= o.first)
-			if ended && (untaken == 0 || time.Since(over) >= o.order.Linger) && o.presence.Retire() {
+			if ended && (untaken == 0 || time.Since(over) >= o.order.Linger) && o.presence.retire() {
 				if untaken > 0 {
-					logger.Warn("Nobody has scraped the last values", "ranks", untaken, "linger", o.order.Linger)
+					o.log.Warn("Nobody has scraped the last values", "ranks", untaken, "linger", o.order.Linger)
 				}
 				return
 			}
@@ -383,16 +376,9 @@ func (o *Mode) awaitEnd(ctx context.Context, remaining func() (living, untaken i
 		select {
 		case <-ctx.Done():
 			return
-		case <-o.presence.Changed:
+		case <-o.presence.changed:
 		case <-look:
 		}
-	}
-}
-
-// Withdraw removes the file-SD file, before the page goes.
-func (o *Mode) Withdraw() {
-	if o.sd != "" {
-		_ = os.Remove(o.sd) // it may have gone with its directory
 	}
 }
 
@@ -400,11 +386,12 @@ func (o *Mode) Withdraw() {
 // stays: the process that has started it leaves word there for the others of the launch.
 func (o *Mode) end() {
 	if o.presence != nil {
-		_ = o.presence.Close()
+		_ = o.presence.close()
 	}
 	if o.begun {
-		o.base.RemoveAll(o.dir)
+		o.dir.remove()
+		_ = os.Remove(string(o.dir.base())) // fails where other launches are in it
 	} else {
-		o.dir.Empty()
+		o.dir.empty()
 	}
 }

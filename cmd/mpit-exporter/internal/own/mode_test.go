@@ -18,18 +18,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/reportfile"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
 )
 
-func listenPresence(t *testing.T) *presence.Presence {
+func presenceIn(t *testing.T) *presence {
 	t.Helper()
-	p, err := presence.Listen(filepath.Join(cmdtest.ShortDir(t), place.PresenceFile), slog.New(slog.DiscardHandler))
+	p, err := listenPresence(filepath.Join(cmdtest.ShortDir(t), presenceFile), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, p.Close()) })
+	t.Cleanup(func() { assert.NoError(t, p.close()) })
 	return p
 }
 
@@ -51,8 +49,9 @@ func TestAwaitEnd(t *testing.T) {
 			linger: time.Hour},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := listenPresence(t)
-			o := &Mode{presence: p, first: test.first, look: time.Millisecond, order: order{Linger: test.linger}}
+			p := presenceIn(t)
+			o := &Mode{log: slog.New(slog.DiscardHandler), presence: p, first: test.first, look: time.Millisecond,
+				order: order{Linger: test.linger}}
 			var living, untaken atomic.Int64
 			untaken.Store(test.untaken)
 			ended := make(chan struct{})
@@ -60,15 +59,14 @@ func TestAwaitEnd(t *testing.T) {
 			if test.comes {
 				var pid int
 				pid, end = cmdtest.Sleeper(t)
-				require.True(t, p.Enter(pid))
+				require.True(t, p.enter(pid))
 			}
 			if test.connects {
 				living.Store(1)
 			}
 			go func() {
 				defer close(ended)
-				o.awaitEnd(t.Context(), func() (int, int) { return int(living.Load()), int(untaken.Load()) },
-					slog.New(slog.DiscardHandler))
+				o.awaitEnd(t.Context(), func() (int, int) { return int(living.Load()), int(untaken.Load()) })
 			}()
 			notYet := func(why string) {
 				t.Helper()
@@ -102,9 +100,9 @@ func TestAwaitEnd(t *testing.T) {
 // TestReportOfAKilledRank: who looks at the report when mpirun has ended reads that ranks were killed, though the
 // exporter still waits for what may come of them.
 func TestReportOfAKilledRank(t *testing.T) {
-	p := listenPresence(t)
+	p := presenceIn(t)
 	pid, kill := cmdtest.Sleeper(t)
-	require.True(t, p.Enter(pid))
+	require.True(t, p.enter(pid))
 	stranger, end := cmdtest.Sleeper(t)
 	end()
 	ranks := slices.Clone(jobtest.Late()[0].Ranks[:2])
@@ -115,12 +113,13 @@ func TestReportOfAKilledRank(t *testing.T) {
 	killed.PeerPID = pid
 	other.PID, other.PeerPID = pid, stranger // its own number is of another pid namespace, and it has not registered
 	file := filepath.Join(t.TempDir(), "report.json")
-	o := &Mode{presence: p, dir: &place.Dir{Path: t.TempDir()}, order: order{Report: file, ReportMode: 0o600}}
-	require.NoError(t, o.Reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
+	o := &Mode{log: slog.New(slog.DiscardHandler), presence: p, dir: &launchDir{path: t.TempDir()},
+		order: order{Report: file, ReportMode: 0o600}}
+	require.NoError(t, o.reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
 		return api.ValueList{Ranks: slices.Clone(ranks)}, nil
-	}, slog.New(slog.DiscardHandler)))
+	}))
 	ends := func() map[int]string {
-		r, err := reportfile.Load(t.Context(), file)
+		r, err := report.Load(t.Context(), file)
 		require.NoError(t, err)
 		ends := map[int]string{}
 		for i := range r.Ranks {
@@ -145,7 +144,7 @@ func TestReportOfAKilledRank(t *testing.T) {
 		}
 		return write(ctx, true)
 	}
-	stop := o.reportNowAndThen(t.Context(), slog.New(slog.DiscardHandler))
+	stop := o.reportNowAndThen(t.Context())
 	defer stop()
 	kill()
 	require.Eventually(t, func() bool {
@@ -166,14 +165,14 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	defer func() { _ = words.Close() }()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "gone", "report.json")
-	o := &Mode{presence: listenPresence(t), words: words, dir: &place.Dir{Path: dir},
+	o := &Mode{log: slog.New(slog.DiscardHandler), presence: presenceIn(t), words: words, dir: &launchDir{path: dir},
 		order: order{Report: file, ReportMode: 0o600, Wait: time.Hour}}
-	require.NoError(t, o.Reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
+	require.NoError(t, o.reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
 		return api.ValueList{Ranks: slices.Clone(jobtest.Late()[0].Ranks)}, nil
-	}, slog.New(slog.DiscardHandler)))
+	}))
 	require.ErrorIs(t, o.noReport, os.ErrNotExist)
 	for range 2 {
-		o.FinalTaken()(t.Context()) // an hour, if it waited
+		o.finals.await(t.Context()) // an hour, if it waited
 	}
 	require.NoError(t, writes.Close())
 	text, err := io.ReadAll(reads)
@@ -184,17 +183,17 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	o.say("nobody listens")
 
 	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
-	o.FinalTaken()(t.Context())
+	o.finals.await(t.Context())
 	assert.FileExists(t, file, "it can be written by now")
 }
 
 func TestAwaitEndOfAContext(t *testing.T) {
-	p := listenPresence(t)
-	require.True(t, p.Enter(os.Getpid()))
+	p := presenceIn(t)
+	require.True(t, p.enter(os.Getpid()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	o := &Mode{presence: p, first: time.Hour, look: time.Hour}
-	o.awaitEnd(ctx, func() (int, int) { return 1, 1 }, slog.New(slog.DiscardHandler))
+	o := &Mode{log: slog.New(slog.DiscardHandler), presence: p, first: time.Hour, look: time.Hour}
+	o.awaitEnd(ctx, func() (int, int) { return 1, 1 })
 }
 
 // TestFinalPush: who waits has been in a push that began after he came, and pushes never overlap.

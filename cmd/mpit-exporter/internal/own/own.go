@@ -1,10 +1,9 @@
 // Package own is exec --own: the processes of one launch on a node share an exporter, which the first of them starts
 // and which ends with the last (docs/own.md).
 //
-// It has two sides, which are two processes. Settings.Join, in exec, finds out which launch this is (package launch),
-// takes or finds the lock of its directory (package place), starts the exporter (start.go) and registers with it
-// (package presence). Mode, in the exporter, is what makes serve one launch's own: it says where its page is, and
-// when it is over.
+// It has two sides, which are two processes. Settings.Join, in exec, finds out which launch this is (launch.go), takes
+// or finds the lock of its directory (place.go), starts the exporter (start.go) and registers with it (presence.go).
+// Mode, in the exporter, is what makes serve one launch's own: it says where its page is, and when it is over.
 package own
 
 import (
@@ -20,12 +19,9 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/launch"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/presence"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/reportfile"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
@@ -53,7 +49,7 @@ type Settings struct {
 	// reportAlone says that there is an exporter for the report's sake: --own was not given.
 	reportAlone bool
 	wait        time.Duration
-	otlp        *pushing.Flags
+	otlp        *node.OTLPFlags
 	forwarded   []string // flags of OTLP, as they were given
 	meant       []string // flags that make sense with --own alone
 
@@ -88,7 +84,7 @@ func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
 	cmd.Flag("report", "Write a page about the job to this file when it ends: .html, .json or .txt. Brings --own and "+
 		"--calls; on several nodes the file must be in a directory that they share.").PlaceHolder("FILE").
 		StringVar(&o.report)
-	o.otlp = pushing.AddFlags(cmd, false)
+	o.otlp = node.AddOTLPFlags(cmd, false)
 	cmd.PreAction(func(parsed *kingpin.ParseContext) error {
 		o.forward(parsed)
 		return nil
@@ -142,7 +138,7 @@ func (o *Settings) Check(socket string) error {
 	if o.report != "" {
 		o.reportAlone = !o.Enabled
 		o.Enabled = true
-		if _, err := reportfile.New(o.report, "", 0); err != nil {
+		if _, err := report.NewFile(o.report, "", 0); err != nil {
 			return cli.Usagef("--report %v", err)
 		}
 	}
@@ -221,7 +217,7 @@ func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std 
 	if err != nil {
 		return "", fmt.Errorf("finding this node's name: %w", err)
 	}
-	l := launch.Of(env, host, os.Getpid(), os.DirFS("/proc"))
+	l := launchOf(env, host, os.Getpid(), os.DirFS("/proc"))
 	began := time.Now()
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
 		dir, err := o.elect(ctx, l, began, env, std)
@@ -232,7 +228,7 @@ func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std 
 		if err != nil {
 			return socket, err
 		}
-		if presence.Register(ctx, filepath.Join(dir, place.PresenceFile)) == nil {
+		if register(ctx, filepath.Join(dir, presenceFile)) == nil {
 			return socket, nil
 		}
 		select {
@@ -247,33 +243,32 @@ func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std 
 // elect starts the exporter of a launch, unless another process does or has done so. It returns the launch's
 // directory, "" where there can't be one.
 func (o *Settings) elect(
-	ctx context.Context, l launch.Launch, began time.Time, env preload.Environment, std cli.Stdio,
+	ctx context.Context, l launch, began time.Time, env preload.Environment, std cli.Stdio,
 ) (path string, err error) {
-	parents := []string{o.parent}
+	places := []string{o.parent}
 	if o.parent == "" {
-		parents = place.Parents(os.Getenv)
+		places = placesForBase(os.Getenv)
 	}
-	base, err := place.Open(parents...)
+	base, err := makeBase(places...)
 	if err != nil {
 		return "", err
 	}
-	defer base.Close()
-	dir, err := base.Lock(l.Key)
+	dir, err := base.lock(l.Key)
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(base.Path, l.Key)
+	path = filepath.Join(string(base), l.Key)
 	if dir == nil { // another one's turn
 		return path, nil
 	}
-	defer dir.Close()
-	if dir.Failed(began) {
+	defer dir.close()
+	if dir.failed(began) {
 		return path, errTold
 	}
-	base.Clean(began, l.Key)
+	base.clean(began, l.Key)
 	lines, err := o.start(ctx, dir, l, env)
 	if err != nil {
-		dir.Fail()
+		dir.fail()
 		tellUnobserved(std, err)
 		return path, errTold
 	}

@@ -13,28 +13,25 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/launch"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/pushing"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
 // TestOwnIsBounded: an exporter that was stopped while it began keeps nobody.
 func TestOwnIsBounded(t *testing.T) {
 	parent := cmdtest.ShortDir(t)
-	base, err := place.Open(parent)
+	base, err := makeBase(parent)
 	require.NoError(t, err)
-	defer base.Close()
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	l := launch.Of(nil, host, os.Getpid(), os.DirFS("/proc"))
-	dir, err := base.Lock(l.Key)
+	l := launchOf(nil, host, os.Getpid(), os.DirFS("/proc"))
+	dir, err := base.lock(l.Key)
 	require.NoError(t, err)
-	defer dir.Close()
-	o := &Settings{Enabled: true, parent: parent, patience: 50 * time.Millisecond, otlp: &pushing.Flags{}}
+	defer dir.close()
+	o := &Settings{Enabled: true, parent: parent, patience: 50 * time.Millisecond, otlp: &node.OTLPFlags{}}
 	var stderr bytes.Buffer
-	assert.Equal(t, dir.File(sockets.AgentFile), o.Join(t.Context(), nil, cli.Stdio{Err: &stderr}))
+	assert.Equal(t, dir.file(sockets.AgentFile), o.Join(t.Context(), nil, cli.Stdio{Err: &stderr}))
 	assert.Equal(t, "mpit-exporter: --own: its exporter does not listen after 50ms; the program runs on unobserved\n",
 		stderr.String())
 	stderr.Reset()

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/wholefile"
 )
 
 // target is an entry of a file for Prometheus' file_sd_configs.
@@ -55,7 +54,7 @@ func writeSD(path string, t target) error {
 	if err != nil {
 		return fmt.Errorf("--own.sd-dir: %w", err)
 	}
-	if err := wholefile.Write(path, append(text, '\n')); err != nil {
+	if err := cli.WriteFile(path, append(text, '\n'), 0o644); err != nil {
 		return fmt.Errorf("--own.sd-dir: %w; make the directory or name another", err)
 	}
 	return nil

@@ -16,8 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/launch"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own/place"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
@@ -74,7 +72,7 @@ var notForServices = []string{"NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LIST
 // start starts the exporter of a launch, whose directory's lock goes to it, and returns what the user should know of
 // it.
 func (o *Settings) start(
-	ctx context.Context, dir *place.Dir, l launch.Launch, env preload.Environment,
+	ctx context.Context, dir *launchDir, l launch, env preload.Environment,
 ) (lines []string, err error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -84,7 +82,7 @@ func (o *Settings) start(
 	if err != nil {
 		return nil, fmt.Errorf("writing the exporter's settings: %w", err)
 	}
-	dir.Empty() // of an exporter that was killed
+	dir.empty() // of an exporter that was killed
 	answers, pipe, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("making a pipe: %w", err)
@@ -96,11 +94,11 @@ func (o *Settings) start(
 	}
 	defer func() { _ = words.Close() }()
 	//nolint:gosec // G204: it is this program
-	cmd := exec.CommandContext(ctx, executable, Command, DetachStep, dir.Path)
+	cmd := exec.CommandContext(ctx, executable, Command, DetachStep, dir.path)
 	cmd.Env = append(env.Without(append(notForServices, envSettings)...).Absolute(certificateVariables...),
 		envSettings+"="+string(order))
 	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{dir.LockFile, pipe, words}
+	cmd.ExtraFiles = []*os.File{dir.lockFile, pipe, words}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Run()
 	_ = pipe.Close()
@@ -140,7 +138,7 @@ func (o *Settings) words() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "stderr"), err
 }
 
-func (o *Settings) order(dir *place.Dir, l launch.Launch) order {
+func (o *Settings) order(dir *launchDir, l launch) order {
 	order := order{
 		Linger: o.linger, SDDir: o.sdDir, Log: o.log, Report: o.report, ReportMode: 0o666 &^ umask(), Page: o.paged(),
 		JobID: l.ID.JobID, World: l.ID.World,
@@ -150,7 +148,7 @@ func (o *Settings) order(dir *place.Dir, l launch.Launch) order {
 		order.Serve = append(order.Serve, "--otlp.final")
 	}
 	order.Serve = append(order.Serve, o.forwarded...)
-	order.Serve = append(order.Serve, "--agent.socket="+dir.File(sockets.AgentFile))
+	order.Serve = append(order.Serve, "--agent.socket="+dir.file(sockets.AgentFile))
 	if order.Page {
 		order.Serve = append(order.Serve, "--web.listen-address="+o.listen)
 	}
@@ -188,7 +186,7 @@ func detach(dir string, handed []*os.File) error {
 	if err := json.Unmarshal([]byte(os.Getenv(envSettings)), &order); err != nil {
 		return fmt.Errorf("reading the exporter's settings: %w", err)
 	}
-	logPath := cmp.Or(order.Log, filepath.Join(dir, place.LogFile))
+	logPath := cmp.Or(order.Log, filepath.Join(dir, logFile))
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return fmt.Errorf("the exporter's log: %w; name another file with --own.log", err)

@@ -15,14 +15,17 @@ import (
 	pathpkg "path"
 	"strings"
 	"time"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/palette"
 )
 
 // pageFiles is the live page. There is no build step: a browser reads the files as they stand here.
 //
 //go:embed *.html *.css *.js *.svg
 var pageFiles embed.FS
+
+// Palette is the style sheet with the colours of what ranks do with their time.
+//
+//go:embed palette.css
+var Palette string
 
 const (
 	// pagePath is where its files are served, under what no --web.telemetry-path can be.
@@ -72,7 +75,6 @@ func Serve(mux *http.ServeMux, version string, links []Link) error {
 		return fmt.Errorf("making the live page: %w", err)
 	}
 	mux.Handle("/{$}", pageFile("index.html", index.Bytes()))
-	mux.Handle(pagePath+"palette.css", pageFile("palette.css", []byte(palette.CSS)))
 
 	files, err := pageFiles.ReadDir(".")
 	if err != nil {

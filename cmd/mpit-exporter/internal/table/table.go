@@ -8,12 +8,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/clipperhouse/displaywidth"
+	"golang.org/x/term"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -59,4 +61,19 @@ func Numbers(all []int) string {
 		i = end + 1
 	}
 	return strings.Join(parts, ",")
+}
+
+// IsTerminal says whether a stream is a terminal.
+func IsTerminal(stream any) bool { return Columns(stream) > 0 }
+
+// Columns is how wide the terminal is that a stream is; 0: it is none.
+func Columns(stream any) int {
+	f, ok := stream.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+		return columns
+	}
+	return 80
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 )
@@ -40,7 +39,7 @@ func (v *View) calls(r *job.Report) grid {
 		if c.Calls > 0 {
 			took = units.Duration(mean(c))
 		}
-		g.rows = append(g.rows, cells(terminal.Usual, units.Percent(c.Share), rate, took, c.Function, c.Object,
+		g.rows = append(g.rows, cells(Usual, units.Percent(c.Share), rate, took, c.Function, c.Object,
 			mostIn(r, c)))
 	}
 	return g
@@ -128,7 +127,7 @@ func underWay(r *job.Report) grid {
 		if longest[p] > 0 {
 			took = time.Duration(longest[p] * float64(time.Second)).Truncate(time.Second).String()
 		}
-		g.rows = append(g.rows, cells(terminal.Usual, took, p.call, p.on, numbers(ranks[p]), p.from))
+		g.rows = append(g.rows, cells(Usual, took, p.call, p.on, numbers(ranks[p]), p.from))
 	}
 	return g
 }

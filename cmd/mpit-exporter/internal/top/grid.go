@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -21,24 +20,24 @@ type grid struct {
 	title   string
 	order   string // the column that rows are sorted by, and that is marked
 	columns []column
-	rows    [][]terminal.Piece // as many cells as columns
+	rows    [][]Piece // as many cells as columns
 	notes   []string
 }
 
 // cells are those of a row, clean.
-func cells(tone terminal.Tone, texts ...string) []terminal.Piece {
-	row := make([]terminal.Piece, len(texts))
+func cells(tone Tone, texts ...string) []Piece {
+	row := make([]Piece, len(texts))
 	for i, text := range texts {
-		row[i] = terminal.Piece{Text: mapping.OneLine(text), Tone: tone}
+		row[i] = Piece{Text: mapping.OneLine(text), Tone: tone}
 		if row[i].Text == "" {
-			row[i] = terminal.Piece{Text: "-", Tone: terminal.Faint}
+			row[i] = Piece{Text: "-", Tone: Faint}
 		}
 	}
 	return row
 }
 
 // lines are those of a grid with so many rows.
-func (g *grid) lines(rows int) []terminal.Line {
+func (g *grid) lines(rows int) []Line {
 	if len(g.rows) == 0 || rows <= 0 {
 		return nil
 	}
@@ -48,41 +47,41 @@ func (g *grid) lines(rows int) []terminal.Line {
 			notes = append([]string{"… and " + strconv.Itoa(left+1) + " more"}, notes...)
 		}
 	}
-	heads := make([]terminal.Piece, len(g.columns))
+	heads := make([]Piece, len(g.columns))
 	for i, c := range g.columns {
-		heads[i] = terminal.Piece{Text: c.name, Tone: terminal.Heading}
+		heads[i] = Piece{Text: c.name, Tone: Heading}
 		if c.order != "" && c.order == g.order {
 			heads[i].Text += "▼"
 		}
 	}
-	all := append([][]terminal.Piece{heads}, shown...)
+	all := append([][]Piece{heads}, shown...)
 	widths := widthsOf(all)
-	var lines []terminal.Line
+	var lines []Line
 	if g.title != "" {
-		lines = append(lines, terminal.Line{{Text: g.title, Tone: terminal.Heading}})
+		lines = append(lines, Line{{Text: g.title, Tone: Heading}})
 	}
 	for _, row := range all {
-		var line terminal.Line
+		var line Line
 		for i, cell := range row {
 			space := strings.Repeat(" ", widths[i]-table.Width(cell.Text))
 			if g.columns[i].number {
-				line = append(line, terminal.Piece{Text: space}, cell)
+				line = append(line, Piece{Text: space}, cell)
 			} else if line = append(line, cell); i < len(row)-1 {
-				line = append(line, terminal.Piece{Text: space})
+				line = append(line, Piece{Text: space})
 			}
 			if i < len(row)-1 {
-				line = append(line, terminal.Piece{Text: "  "})
+				line = append(line, Piece{Text: "  "})
 			}
 		}
 		lines = append(lines, line)
 	}
 	for _, note := range notes {
-		lines = append(lines, terminal.Line{{Text: note, Tone: terminal.Faint}})
+		lines = append(lines, Line{{Text: note, Tone: Faint}})
 	}
 	return lines
 }
 
-func widthsOf(rows [][]terminal.Piece) []int {
+func widthsOf(rows [][]Piece) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
@@ -94,23 +93,23 @@ func widthsOf(rows [][]terminal.Piece) []int {
 
 // width is how many columns of the screen the grid's lines take.
 func (g *grid) width() int {
-	heads := make([]terminal.Piece, len(g.columns))
+	heads := make([]Piece, len(g.columns))
 	for i, c := range g.columns {
 		heads[i].Text = c.name
 	}
 	all := 2 * (len(heads) - 1)
-	for _, width := range widthsOf(append([][]terminal.Piece{heads}, g.rows...)) {
+	for _, width := range widthsOf(append([][]Piece{heads}, g.rows...)) {
 		all += width
 	}
 	return all
 }
 
 // fit cuts a line to so many columns.
-func fit(line terminal.Line, columns int) terminal.Line {
+func fit(line Line, columns int) Line {
 	for i := range line {
 		width := table.Width(line[i].Text)
 		if width > columns {
-			line = append(terminal.Line{}, line[:i+1]...)
+			line = append(Line{}, line[:i+1]...)
 			if columns <= 0 {
 				return line[:i]
 			}

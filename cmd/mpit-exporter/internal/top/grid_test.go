@@ -4,15 +4,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 )
 
 // Columns stand below each other whatever a job calls itself and its communicators.
 func TestWideCharacters(t *testing.T) {
-	g := grid{columns: []column{{name: "JOB"}, {name: "CALLS", number: true}, {name: "ON"}}, rows: [][]terminal.Piece{
-		cells(terminal.Usual, "流体", "7", "halo"),
-		cells(terminal.Usual, "solver", "12", "作业"),
+	g := grid{columns: []column{{name: "JOB"}, {name: "CALLS", number: true}, {name: "ON"}}, rows: [][]Piece{
+		cells(Usual, "流体", "7", "halo"),
+		cells(Usual, "solver", "12", "作业"),
 	}}
 	var lines []string
 	for _, line := range g.lines(10) {
@@ -25,6 +23,6 @@ func TestWideCharacters(t *testing.T) {
 	}, lines)
 	assert.Equal(t, 19, g.width())
 
-	assert.Equal(t, "job 流…", fit(terminal.Line{{Text: "job "}, {Text: "流体力学"}}, 8).Text())
+	assert.Equal(t, "job 流…", fit(Line{{Text: "job "}, {Text: "流体力学"}}, 8).Text())
 	assert.Equal(t, []string{"流体", "力学 a"}, wrap("流体 力学 a", 8, 2))
 }

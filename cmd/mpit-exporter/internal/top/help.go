@@ -2,8 +2,6 @@ package top
 
 import (
 	"strings"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 )
 
 const help = `Keys
@@ -26,13 +24,13 @@ What is shown
 Any key goes back.`
 
 // Help says what the keys do, and what the columns are.
-func Help() (lines []terminal.Line) {
+func Help() (lines []Line) {
 	for text := range strings.SplitSeq(help, "\n") {
-		tone := terminal.Usual
+		tone := Usual
 		if text != "" && text[0] != ' ' {
-			tone = terminal.Heading
+			tone = Heading
 		}
-		lines = append(lines, terminal.Line{{Text: text, Tone: tone}})
+		lines = append(lines, Line{{Text: text, Tone: tone}})
 	}
 	return lines
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 )
@@ -132,17 +131,17 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 		return late != nil && len(of.ranks) == 1 && late.Rank == of.first.Rank && late.Dup == of.first.Dup
 	}
 	for _, of := range groups {
-		tone := terminal.Usual
+		tone := Usual
 		switch {
 		case of.first.End != "" && of.first.End != "finalize":
-			tone = terminal.Bad
+			tone = Bad
 		case of.first.State == "late", isLate(of):
-			tone = terminal.Poor
+			tone = Poor
 		}
 		row := cells(tone, of.name(), "", "", "", "", "", stateOf(of.first), of.host())
 		if of.first.Observed > 0 {
 			for i, sum := range of.sums {
-				row[1+i] = terminal.Piece{Text: units.Percent(sum / float64(len(of.ranks))), Tone: tone}
+				row[1+i] = Piece{Text: units.Percent(sum / float64(len(of.ranks))), Tone: tone}
 			}
 			if of.high-of.low > 0.05 {
 				row[1].Text = fmt.Sprintf("%.0f-%s", 100*of.low, units.Percent(of.high))
@@ -156,7 +155,7 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 	if width := min(columns-g.width()-2, 30); width >= 8 && r.Verdict.Efficiency != nil { // there is room for strips
 		g.columns = slices.Insert(g.columns, 1, column{})
 		for i, of := range groups {
-			g.rows[i] = slices.Insert(g.rows[i], 1, terminal.Piece{Text: of.strip(width), Tone: g.rows[i][0].Tone})
+			g.rows[i] = slices.Insert(g.rows[i], 1, Piece{Text: of.strip(width), Tone: g.rows[i][0].Tone})
 		}
 	}
 	return g

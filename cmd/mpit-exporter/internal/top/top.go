@@ -13,9 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -29,14 +27,14 @@ type View struct {
 	Raw     bool          // show variables, also of a job whose calls are measured
 	// Variables are those of jobs, as far as they have been asked for: those that Raw says, and of jobs whose calls are
 	// not measured.
-	Variables map[*job.Report]*movement.Movement
+	Variables map[*job.Report]*Movement
 }
 
 // Screen draws a screen of so many columns and lines.
-func (v *View) Screen(columns, lines int) []terminal.Line {
-	all := []terminal.Line{v.head(columns)}
+func (v *View) Screen(columns, lines int) []Line {
+	all := []Line{v.head(columns)}
 	if len(v.Reports) == 0 {
-		return crop(append(all, nil, terminal.Line{{Text: "No rank has come yet. Start programs with mpit-exporter exec."}}),
+		return crop(append(all, nil, Line{{Text: "No rank has come yet. Start programs with mpit-exporter exec."}}),
 			columns, lines)
 	}
 	if len(v.Reports) > 1 {
@@ -50,7 +48,7 @@ func (v *View) Screen(columns, lines int) []terminal.Line {
 }
 
 // Plain draws all of every job, for what is no terminal.
-func (v *View) Plain() (all []terminal.Line) {
+func (v *View) Plain() (all []Line) {
 	for _, r := range v.Reports {
 		all = append(all, v.about(r, 0)...)
 		all = append(all, v.details(r, 0, math.MaxInt)...)
@@ -60,7 +58,7 @@ func (v *View) Plain() (all []terminal.Line) {
 }
 
 // crop cuts lines to a screen.
-func crop(all []terminal.Line, columns, lines int) []terminal.Line {
+func crop(all []Line, columns, lines int) []Line {
 	all = all[:min(len(all), max(lines, 0))]
 	for i := range all {
 		all[i] = fit(all[i], columns)
@@ -69,7 +67,7 @@ func crop(all []terminal.Line, columns, lines int) []terminal.Line {
 }
 
 // head says of when all of it is.
-func (v *View) head(columns int) terminal.Line {
+func (v *View) head(columns int) Line {
 	words := []string{"mpit-exporter top"}
 	if len(v.Reports) > 0 {
 		r := v.Reports[v.Picked]
@@ -92,7 +90,7 @@ func (v *View) head(columns int) terminal.Line {
 	const help = "? help"
 	text := table.Shorten(strings.Join(words, "  "), max(columns-len(help)-2, 1))
 	space := max(columns-table.Width(text)-len(help), 2)
-	return terminal.Line{{Text: text + strings.Repeat(" ", space)}, {Text: help, Tone: terminal.Faint}}
+	return Line{{Text: text + strings.Repeat(" ", space)}, {Text: help, Tone: Faint}}
 }
 
 // interval is of what time a report is.
@@ -104,18 +102,18 @@ func interval(r *job.Report) string {
 }
 
 // jobs are a line for each job.
-func (v *View) jobs(room int) []terminal.Line {
+func (v *View) jobs(room int) []Line {
 	g := grid{columns: []column{{name: "  JOB"}, {name: "PROGRAM"}, {name: "USER"}, {name: "RANKS", number: true},
 		{name: "VERDICT"}, {name: ""}}}
 	for i, r := range v.Reports {
 		mark := "  "
-		tone := terminal.Usual
+		tone := Usual
 		if i == v.Picked {
-			mark, tone = "> ", terminal.Picked
+			mark, tone = "> ", Picked
 		}
 		badge, text := judged(r)
-		row := cells(terminal.Usual, "", path.Base(r.Job.Program), r.Job.User, fmt.Sprint(r.Job.Observed), "", text)
-		row[0] = terminal.Piece{Text: mark + v.name(r), Tone: tone}
+		row := cells(Usual, "", path.Base(r.Job.Program), r.Job.User, fmt.Sprint(r.Job.Observed), "", text)
+		row[0] = Piece{Text: mark + v.name(r), Tone: tone}
 		row[4] = badge
 		g.rows = append(g.rows, row)
 	}
@@ -140,23 +138,23 @@ func (v *View) name(r *job.Report) string {
 }
 
 // judged is the verdict's word, and what is to be said besides.
-func judged(r *job.Report) (badge terminal.Piece, text string) {
+func judged(r *job.Report) (badge Piece, text string) {
 	state, text := r.Verdict.State, mapping.OneLine(r.Verdict.Text)
-	tone, all := terminal.Poor, job.States()
+	tone, all := Poor, job.States()
 	switch at := slices.IndexFunc(all, func(s job.State) bool { return s.Word == state }); all[max(at, 0)].Colour {
 	case "hung":
-		tone = terminal.Bad
+		tone = Bad
 	case "useful":
-		tone = terminal.Good
+		tone = Good
 	case "":
-		tone = terminal.Faint
+		tone = Faint
 	}
 	text = strings.TrimPrefix(strings.TrimPrefix(text, state), ": ") // the text of some begins with it
-	return terminal.Piece{Text: strings.ToUpper(state), Tone: tone}, strings.TrimSpace(text)
+	return Piece{Text: strings.ToUpper(state), Tone: tone}, strings.TrimSpace(text)
 }
 
 // about says which job it is, what is to be said of it, and how efficient it is.
-func (v *View) about(r *job.Report, columns int) []terminal.Line {
+func (v *View) about(r *job.Report, columns int) []Line {
 	j := &r.Job
 	title := "Job " + v.name(r)
 	if name := strings.Trim(mapping.OneLine(j.Name)+", "+mapping.OneLine(path.Base(j.Program)), ", "); name != "" &&
@@ -181,24 +179,24 @@ func (v *View) about(r *job.Report, columns int) []terminal.Line {
 		}
 		title += state + time.Duration(lasted*float64(time.Second)).Truncate(time.Second).String()
 	}
-	lines := []terminal.Line{{{Text: title, Tone: terminal.Heading}}}
+	lines := []Line{{{Text: title, Tone: Heading}}}
 	badge, text := judged(r)
 	for i, part := range wrap(text, columns, table.Width(badge.Text)+2) {
 		if i == 0 {
-			lines = append(lines, terminal.Line{badge, {Text: "  " + part}})
+			lines = append(lines, Line{badge, {Text: "  " + part}})
 		} else {
-			lines = append(lines, terminal.Line{{Text: part}})
+			lines = append(lines, Line{{Text: part}})
 		}
 	}
 	if e := r.Verdict.Efficiency; e != nil {
 		waiting := e.Communication - e.Parallel
-		var line terminal.Line
+		var line Line
 		if columns > 0 {
 			full, inside, waits := strip(min(columns/4, 30), e.Parallel, waiting)
-			line = terminal.Line{{Text: full, Tone: terminal.Good}, {Text: inside},
-				{Text: waits, Tone: terminal.Poor}, {Text: " "}}
+			line = Line{{Text: full, Tone: Good}, {Text: inside},
+				{Text: waits, Tone: Poor}, {Text: " "}}
 		}
-		lines = append(lines, append(line, terminal.Piece{Text: fmt.Sprintf(
+		lines = append(lines, append(line, Piece{Text: fmt.Sprintf(
 			"%s useful, %s waiting for late ranks, %s communication", units.Percent(e.Parallel),
 			units.Percent(waiting), units.Percent(1-e.Communication))}))
 	}
@@ -206,7 +204,7 @@ func (v *View) about(r *job.Report, columns int) []terminal.Line {
 }
 
 // details are the tables on a job, in so many lines. What the calls leave free the ranks have, and the other way round.
-func (v *View) details(r *job.Report, columns, lines int) (all []terminal.Line) {
+func (v *View) details(r *job.Report, columns, lines int) (all []Line) {
 	screen := columns > 0
 	add := func(g grid, rows int) {
 		if !screen {
@@ -222,7 +220,7 @@ func (v *View) details(r *job.Report, columns, lines int) (all []terminal.Line) 
 			add(grids[i], max((lines-len(all))*2/3/(len(grids)-i)-3-len(grids[i].notes), 2))
 		}
 		if len(grids) == 0 {
-			all = append(all, nil, terminal.Line{{Text: "No variable moves; mpit-exporter list shows which there are."}})
+			all = append(all, nil, Line{{Text: "No variable moves; mpit-exporter list shows which there are."}})
 		}
 		if r.Verdict.Efficiency != nil {
 			return all

@@ -14,8 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 )
@@ -140,9 +138,9 @@ func golden(t *testing.T, name, text string) {
 	assert.Equal(t, string(want), text, "go test ./cmd/mpit-exporter/internal/top -update writes it")
 }
 
-func text(lines []terminal.Line) string {
+func text(lines []Line) string {
 	var b strings.Builder
-	_ = terminal.Plain(&b, lines)
+	_ = Plain(&b, lines)
 	return b.String()
 }
 
@@ -213,20 +211,20 @@ func TestVariables(t *testing.T) {
 		return list
 	}
 	r := bare.report(t)
-	m := &movement.Movement{}
+	m := &Movement{}
 	require.True(t, m.Take(look(422, 1)))
 	require.True(t, m.Take(look(424, 3)))
-	v := View{Reports: []*job.Report{r}, Variables: map[*job.Report]*movement.Movement{r: m}}
+	v := View{Reports: []*job.Report{r}, Variables: map[*job.Report]*Movement{r: m}}
 	screen := text(v.Screen(100, 40))
 	v.Order = v.NextOrder()
 	assert.Equal(t, "value", v.Order)
 	golden(t, "variables", screen+"==== by value, not in a terminal ====\n"+text(v.Plain()))
 
-	nothing := View{Reports: v.Reports, Variables: map[*job.Report]*movement.Movement{r: {}}}
+	nothing := View{Reports: v.Reports, Variables: map[*job.Report]*Movement{r: {}}}
 	assert.Contains(t, text(nothing.Screen(80, 24)), "No variable moves")
 	profiled := imbalanced.report(t)
 	raw := View{Reports: []*job.Report{profiled}, Raw: true,
-		Variables: map[*job.Report]*movement.Movement{profiled: m}}
+		Variables: map[*job.Report]*Movement{profiled: m}}
 	assert.Contains(t, text(raw.Screen(80, 24)), "mpit_sent_bytes_total")
 	assert.NotContains(t, text(raw.Screen(80, 24)), "MOST IN RANKS")
 }
@@ -248,8 +246,8 @@ func TestOrders(t *testing.T) {
 
 // What is wrong has a colour, and what a rank says can't give it another one.
 func TestTones(t *testing.T) {
-	tones := func(j played) map[string]terminal.Tone {
-		all := map[string]terminal.Tone{}
+	tones := func(j played) map[string]Tone {
+		all := map[string]Tone{}
 		for _, line := range (&View{Reports: []*job.Report{j.report(t)}}).Screen(120, 40) {
 			for _, piece := range line {
 				all[piece.Text] = piece.Tone
@@ -258,12 +256,12 @@ func TestTones(t *testing.T) {
 		}
 		return all
 	}
-	assert.Equal(t, terminal.Good, tones(healthy)["HEALTHY"])
-	assert.Equal(t, terminal.Poor, tones(imbalanced)["LATE RANK"])
-	assert.Equal(t, terminal.Poor, tones(imbalanced)["2"], "the late one")
-	assert.Equal(t, terminal.Bad, tones(hung)["HUNG"])
-	assert.Equal(t, terminal.Bad, tones(killed)["BROKEN"])
-	assert.Equal(t, terminal.Bad, tones(killed)["lost"])
+	assert.Equal(t, Good, tones(healthy)["HEALTHY"])
+	assert.Equal(t, Poor, tones(imbalanced)["LATE RANK"])
+	assert.Equal(t, Poor, tones(imbalanced)["2"], "the late one")
+	assert.Equal(t, Bad, tones(hung)["HUNG"])
+	assert.Equal(t, Bad, tones(killed)["BROKEN"])
+	assert.Equal(t, Bad, tones(killed)["lost"])
 	hostile := hung
 	hostile.program = "\x1b[31mapp"
 	hostile.ranks = []does{{long: &api.LongCall{Function: "MPI_\x1b[2JSend", Object: "\x1b]0;x\x07"}, running: 20}}

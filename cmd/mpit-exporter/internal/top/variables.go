@@ -8,17 +8,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/movement"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/terminal"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 )
 
 // variables are a table for each unit: bytes aren't compared with seconds.
-func (v *View) variables(m *movement.Movement) (grids []grid) {
+func (v *View) variables(m *Movement) (grids []grid) {
 	still := 0
 	for _, unit := range []struct{ title, is string }{{"Time", "s"}, {"Bytes", "By"}, {"Messages", "{message}"},
 		{"Others", ""}} {
-		var list []movement.Series
+		var list []Series
 		for _, s := range m.Series {
 			of := s.Unit
 			if of != "s" && of != "By" && of != "{message}" {
@@ -44,9 +42,9 @@ func (v *View) variables(m *movement.Movement) (grids []grid) {
 }
 
 // group is the variables of one unit.
-func (v *View) group(title string, list []movement.Series, rates bool) grid {
+func (v *View) group(title string, list []Series, rates bool) grid {
 	order := orderOf(v.Order, variableOrders)
-	slices.SortStableFunc(list, func(a, b movement.Series) int {
+	slices.SortStableFunc(list, func(a, b Series) int {
 		switch order {
 		case "rate":
 			return cmp.Or(cmp.Compare(math.Abs(b.Rate), math.Abs(a.Rate)), cmp.Compare(b.Value, a.Value))
@@ -57,7 +55,7 @@ func (v *View) group(title string, list []movement.Series, rates bool) grid {
 	})
 	g := grid{title: title, order: order, columns: []column{{"RATE", true, "rate"}, {"MOST IN", true, ""},
 		{"VALUE", true, "value"}, {"EVENTS", true, ""}, {"MEAN", true, ""}, {"VARIABLE", false, "name"}}}
-	histograms := slices.ContainsFunc(list, func(s movement.Series) bool { return s.Histogram })
+	histograms := slices.ContainsFunc(list, func(s Series) bool { return s.Histogram })
 	for i := range list {
 		s := &list[i]
 		unit := strings.TrimSuffix(s.Unit, "{message}") // the title says it
@@ -67,7 +65,7 @@ func (v *View) group(title string, list []movement.Series, rates bool) grid {
 		}
 		switch {
 		case s.MostRate == 0:
-		case s.Most == movement.Together:
+		case s.Most == Together:
 			who = "all ranks"
 		default:
 			who = "rank " + strconv.Itoa(s.Most)
@@ -78,7 +76,7 @@ func (v *View) group(title string, list []movement.Series, rates bool) grid {
 		if s.Mean > 0 {
 			mean = units.Value(unit, s.Mean)
 		}
-		g.rows = append(g.rows, cells(terminal.Usual, rate, who, units.Value(unit, s.Value), events, mean,
+		g.rows = append(g.rows, cells(Usual, rate, who, units.Value(unit, s.Value), events, mean,
 			s.Metric+s.Labels))
 	}
 	if !histograms {

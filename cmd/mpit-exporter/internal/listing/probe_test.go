@@ -1,0 +1,76 @@
+package listing
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+)
+
+// TestListedRanks: the first rank that answers is listed, with the variables that it got later, and no other's.
+func TestListedRanks(t *testing.T) {
+	socket := filepath.Join(cmdtest.ShortDir(t), "agent.sock")
+	listener, err := mpit.Listen(socket)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, listener.Close()) }()
+	mapper, err := variables.New(variables.Config{})
+	require.NoError(t, err)
+	ranks := newListedRanks(mapper)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- listener.Serve(ctx, ranks.handle, nil) }()
+	defer func() {
+		stop()
+		assert.NoError(t, <-served)
+	}()
+
+	stalled := mpittest.New(cmdtest.RankConfig(7, "stalled"))
+	stalled.Stall(true)
+	first := mpittest.New(cmdtest.RankConfig(0, "first"))
+	second := mpittest.New(cmdtest.RankConfig(1, "second"))
+	require.NoError(t, first.Connect(ctx, socket))
+	defer func() { _ = first.Close() }()
+	require.Eventually(t, func() bool {
+		_, _, ok := ranks.catalogue()
+		return ok
+	}, cmdtest.Patience, 10*time.Millisecond)
+	// What the program makes and frees is seen while it runs.
+	halo := first.AddObject(mpit.Object{Kind: mpit.BindComm, Name: "halo", Size: 8})
+	require.Eventually(t, func() bool {
+		c, _, _ := ranks.catalogue()
+		return len(c.Objects) == 1
+	}, cmdtest.Patience, 10*time.Millisecond)
+	require.NoError(t, first.FreeObject(halo))
+	for _, r := range []*mpittest.Rank{stalled, second} {
+		require.NoError(t, r.Connect(ctx, socket))
+		defer func() { _ = r.Close() }()
+	}
+
+	first.AddVariable(mpit.Variable{Name: "late", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong,
+		DatatypeBytes: 8}, 1)
+	require.NoError(t, second.Finish(ctx, socket, mpit.EndFinalize))
+	require.NoError(t, first.Finish(ctx, socket, mpit.EndFinalize))
+	ranks.awaitLastWords(ctx)
+
+	c, missing, ok := ranks.catalogue()
+	assert.True(t, ok)
+	assert.Empty(t, missing)
+	assert.Equal(t, 0, c.Rank.Rank)
+	var names []string
+	for i := range c.Variables {
+		names = append(names, c.Variables[i].Name)
+	}
+	assert.Equal(t, []string{"first", "late"}, names)
+	assert.Len(t, c.ControlVariables, 1)
+	require.Len(t, c.Objects, 1)
+	assert.Equal(t, "halo", c.Objects[0].Name)
+	assert.True(t, c.Objects[0].Freed)
+}

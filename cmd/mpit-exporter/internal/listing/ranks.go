@@ -1,0 +1,165 @@
+package listing
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+const (
+	// catalogueTimeout is how long a rank may take to say everything.
+	catalogueTimeout = 10 * time.Second
+	// lastWordsTimeout is how long after the program's end its last samples are waited for: they have been sent by
+	// then.
+	lastWordsTimeout = time.Second
+	// followInterval is how often the rank is asked for new objects: the program may free them before it ends.
+	followInterval = 100 * time.Millisecond
+)
+
+// listedRanks gathers what the ranks of the program say. One of them is enough, but which one lives long enough is
+// not known beforehand.
+type listedRanks struct {
+	mapper  *variables.Mapper
+	reading chan struct{} // held while a rank is read: one after the other
+	last    chan struct{} // gets a token when a last sample has come that is worth it
+
+	mu    sync.Mutex
+	id    mpit.RankID // of the rank that whole is from
+	whole *api.Catalogue
+	final *finalWords
+}
+
+// finalWords are a rank's last sample, and who said them.
+type finalWords struct {
+	id        mpit.RankID
+	catalogue api.Catalogue
+}
+
+func newListedRanks(mapper *variables.Mapper) *listedRanks {
+	return &listedRanks{mapper: mapper, reading: make(chan struct{}, 1), last: make(chan struct{}, 1)}
+}
+
+// handle serves one connection; it is mpit.Listener.Serve's.
+func (l *listedRanks) handle(ctx context.Context, s *mpit.Session) {
+	defer func() { _ = s.Close() }()
+	if !s.Hello().Final && l.read(ctx, s) {
+		l.follow(ctx, s)
+	}
+	// A closed connection would be made anew, again and again.
+	select {
+	case <-s.Done():
+	case <-ctx.Done():
+	}
+	if sample, ok := s.Final(); ok {
+		l.takeFinal(s, &sample)
+	}
+}
+
+// read reads the rank's catalogue, unless another rank's has been read. It returns true if it is this rank's that is
+// listed.
+func (l *listedRanks) read(ctx context.Context, s *mpit.Session) bool {
+	select {
+	case l.reading <- struct{}{}:
+	case <-s.Done():
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { <-l.reading }()
+	l.mu.Lock()
+	had := l.whole != nil
+	l.mu.Unlock()
+	if had {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, catalogueTimeout)
+	defer cancel()
+	c, err := api.CatalogueOf(ctx, s, l.mapper)
+	if err != nil {
+		return false // it has ended too early, or hangs: another rank, or the last sample, will do
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.id, l.whole = s.Hello().ID, &c
+	return true
+}
+
+// follow looks at the rank's objects and variables until it ends.
+func (l *listedRanks) follow(ctx context.Context, s *mpit.Session) {
+	tick := time.NewTicker(followInterval)
+	defer tick.Stop()
+	var layout *mpit.Layout
+	var variables *mpit.Variables
+	for {
+		select {
+		case <-tick.C:
+		case <-s.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+		sample, err := s.Read(ctx)
+		if err != nil {
+			continue // it has ended, or will say more at its end
+		}
+		if sample.Layout == layout && sample.Variables == variables || sample.Layout == nil ||
+			sample.Variables == nil {
+			continue
+		}
+		layout, variables = sample.Layout, sample.Variables
+		later := api.CatalogueOfSample(s, &sample, l.mapper)
+		l.mu.Lock()
+		l.whole.Update(&later)
+		l.mu.Unlock()
+	}
+}
+
+// takeFinal keeps the last sample of the rank that was read, or of the first one that brings one.
+func (l *listedRanks) takeFinal(s *mpit.Session, sample *mpit.Sample) {
+	id := s.Hello().ID
+	words := &finalWords{id, api.CatalogueOfSample(s, sample, l.mapper)}
+	words.catalogue.Rank.State = "ended"
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.whole == nil && l.final == nil || l.whole != nil && l.id == id {
+		l.final = words
+		select {
+		case l.last <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// awaitLastWords waits for the last sample that takeFinal would keep.
+func (l *listedRanks) awaitLastWords(ctx context.Context) {
+	timer := time.NewTimer(lastWordsTimeout)
+	defer timer.Stop()
+	select {
+	case <-l.last:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// catalogue puts together what was said, and says what is missing. The last sample knows more variables than an
+// earlier one: some libraries make them when they are first needed.
+func (l *listedRanks) catalogue() (c api.Catalogue, missing string, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.whole != nil:
+		c = *l.whole
+		if l.final != nil && l.final.id == l.id {
+			c.Update(&l.final.catalogue)
+		}
+		return c, "", true
+	case l.final != nil:
+		return l.final.catalogue, "the program ended before its control variables and categories could be asked " +
+			"for; only the performance variables, which came with its last sample, are shown", true
+	}
+	return c, "", false
+}

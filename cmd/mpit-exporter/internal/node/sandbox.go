@@ -1,0 +1,292 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	lowlevel "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
+)
+
+// Rights that the rules give. All other dealings with files that Landlock knows of are refused: to write, truncate,
+// make, link, rename.
+const (
+	mayRead landlock.AccessFSSet = lowlevel.AccessFSReadFile | lowlevel.AccessFSReadDir
+	// of a rule for a file, which can't have a directory's rights
+	mayReadOne landlock.AccessFSSet = lowlevel.AccessFSReadFile
+	mayRun     landlock.AccessFSSet = mayRead | lowlevel.AccessFSExecute
+	mayUse     landlock.AccessFSSet = lowlevel.AccessFSReadFile | lowlevel.AccessFSWriteFile
+	// mayListen: to make a socket in a directory, and to remove one that is dead. The directory is opened for its
+	// lock.
+	mayListen landlock.AccessFSSet = lowlevel.AccessFSReadDir | lowlevel.AccessFSMakeSock | lowlevel.AccessFSRemoveFile
+	mayRemove landlock.AccessFSSet = lowlevel.AccessFSRemoveFile
+	mayRmdir  landlock.AccessFSSet = lowlevel.AccessFSRemoveDir
+	// mayWrite: files that are written beside their place and renamed.
+	mayWrite landlock.AccessFSSet = mayRead | lowlevel.AccessFSWriteFile | lowlevel.AccessFSTruncate |
+		lowlevel.AccessFSMakeReg | lowlevel.AccessFSMakeDir | lowlevel.AccessFSRemoveFile | lowlevel.AccessFSRefer
+)
+
+// Needs is what the exporter has to do with files once it serves.
+type Needs struct {
+	Rules []string // rule files and directories of such, which are read again
+	// WebConfig is a --web.config.file, which is read again with the files that it names; empty: none.
+	WebConfig string
+	Sockets   []string // that it makes again when their files are gone, and removes
+	Dirs      []string // that it has made and removes at its end
+	Removed   []string // files that it removes at its end
+	Written   []string // files that it writes anew, with others and directories beside them
+
+	Receiver     bool     // it connects to a receiver of OTLP
+	Certificates []string // files that it reads for that
+}
+
+// fence is what the exporter may do with files once it serves, for itself and for what it runs.
+type fence struct {
+	config  []string // directories and files that are read
+	sockets []string // directories in which it listens
+	names   []string // files in directories that are not read, but for these
+	removed []string // directories out of which it removes files
+	rmdir   []string // directories out of which it removes directories
+	written []string // directories into which it writes
+}
+
+// fenceOf allows what is needed. What can't be found now is left out: it could not be read later either.
+func fenceOf(needs Needs) fence {
+	f := fence{sockets: dirsOf(needs.Sockets), removed: dirsOf(needs.Removed), rmdir: dirsOf(needs.Dirs),
+		written: dirsOf(needs.Written)}
+	for _, path := range needs.Rules {
+		f.config = append(f.config, placesOfRules(path)...)
+	}
+	if needs.WebConfig != "" {
+		for _, path := range append(TLSFiles(needs.WebConfig), needs.WebConfig) {
+			f.config = append(f.config, placesOf(path)...)
+		}
+	}
+	f.config = sorted(f.config)
+	return f
+}
+
+func dirsOf(paths []string) []string {
+	var dirs []string
+	for _, path := range paths {
+		dirs = append(dirs, filepath.Dir(path))
+	}
+	return sorted(dirs)
+}
+
+// Where Go's TLS looks for the system's authorities, and where files are that links in /etc lead to which a resolver
+// reads.
+var (
+	authorityFiles = []string{
+		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+		"/etc/pki/tls/cacert.pem",
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
+	}
+	authorityDirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs"}
+	resolverFiles = []string{"/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf"}
+)
+
+// addReceiver lets what is needed to find a receiver of OTLP and to believe that it is one be read: certificates, the
+// system's as well, and what tells addresses of names, which is what resolver names.
+func (f *fence) addReceiver(certificates, resolver []string, environ func(name string) string) {
+	for _, path := range append([]string{environ("SSL_CERT_FILE")}, certificates...) {
+		if path != "" {
+			f.config = append(f.config, placesOf(path)...)
+		}
+	}
+	for _, dir := range filepath.SplitList(environ("SSL_CERT_DIR")) {
+		if dir, err := filepath.Abs(dir); err == nil {
+			f.config = append(f.config, dir)
+		}
+	}
+	f.config = append(f.config, linkedFrom(resolver)...)
+	f.config = append(f.config, authorityDirs...)
+	f.names = append(f.names, authorityFiles...)
+	f.config = sorted(f.config)
+}
+
+// linkedFrom returns the directories that links in /etc lead to, such as /run/systemd/resolve, so that a file there
+// can be read when it has been replaced. Those in /etc itself have rules of their own.
+func linkedFrom(files []string) []string {
+	var dirs []string
+	for _, path := range files {
+		if target, err := filepath.EvalSymlinks(path); err == nil && !strings.HasPrefix(target, "/etc/") {
+			dirs = append(dirs, filepath.Dir(target))
+		}
+	}
+	return dirs
+}
+
+func sorted(paths []string) []string {
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// placesOf is where a file is to be looked for, now and after it has been replaced: a rule of Landlock holds for a
+// file itself and not for its name, but for whatever comes to lie in a directory. Where the path is a link, it is the
+// target's directory as well.
+func placesOf(path string) []string {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil
+	}
+	places := []string{filepath.Dir(absolute)}
+	if target, err := filepath.EvalSymlinks(absolute); err == nil {
+		places = append(places, filepath.Dir(target))
+	}
+	return places
+}
+
+// placesOfRules is the same of a rule file, or of a directory of such.
+func placesOfRules(path string) []string {
+	files, err := configuration.Files([]string{path})
+	if err != nil || slices.Contains(files, path) {
+		return placesOf(path)
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil
+	}
+	places := []string{absolute}
+	for _, file := range files {
+		places = append(places, placesOf(file)...)
+	}
+	return places
+}
+
+// TLSFiles are the files that a --web.config.file names. exporter-toolkit has checked it and reads them anew for each
+// connection.
+func TLSFiles(webConfig string) []string {
+	text, err := os.ReadFile(webConfig)
+	if err != nil {
+		return nil
+	}
+	var config struct {
+		TLS struct {
+			Cert     string `yaml:"cert_file"`
+			Key      string `yaml:"key_file"`
+			ClientCA string `yaml:"client_ca_file"`
+		} `yaml:"tls_server_config"`
+	}
+	if yaml.Unmarshal(text, &config) != nil {
+		return nil
+	}
+	var files []string
+	for _, path := range []string{config.TLS.Cert, config.TLS.Key, config.TLS.ClientCA} {
+		switch {
+		case path == "":
+		case filepath.IsAbs(path):
+			files = append(files, path)
+		default:
+			files = append(files, filepath.Join(filepath.Dir(webConfig), path))
+		}
+	}
+	return files
+}
+
+// What getent(1) needs to turn a user's number into a name (package users), through whatever directory service the
+// node is set up for.
+var (
+	programDirs = []string{"/bin", "/lib", "/lib32", "/lib64", "/usr"}
+	serviceDirs = []string{"/run/nscd", "/run/systemd/userdb", "/var/cache/nscd", "/var/lib/sss/mc",
+		"/var/lib/sss/pipes"}
+	// nameFiles are for root, whose /etc has files that nobody else can read. Once one of them is replaced, as adding
+	// a user does, it can't be read any more: then users of that file have numbers.
+	nameFiles = []string{
+		"/etc/group", "/etc/host.conf", "/etc/hosts", "/etc/ld.so.cache", "/etc/ldap.conf", "/etc/ldap/ldap.conf",
+		"/etc/nslcd.conf",
+		"/etc/nsswitch.conf", "/etc/openldap/ldap.conf", "/etc/passwd", "/etc/resolv.conf",
+	}
+)
+
+// rules are Landlock's. uid is the exporter's user.
+func (f fence) rules(uid int) []landlock.Rule {
+	rules := []landlock.Rule{
+		landlock.PathAccess(mayRead, "/proc"),
+		landlock.PathAccess(mayUse, os.DevNull), // of programs that are run
+		landlock.PathAccess(mayRun, present(programDirs)...),
+		landlock.PathAccess(mayRead, present(serviceDirs)...),
+		landlock.PathAccess(mayRead, present(f.config)...),
+		landlock.PathAccess(mayReadOne, present(f.names)...),
+		landlock.PathAccess(mayListen, present(f.sockets)...),
+		landlock.PathAccess(mayRemove, present(f.removed)...),
+		landlock.PathAccess(mayRmdir, present(f.rmdir)...),
+		landlock.PathAccess(mayWrite, present(f.written)...),
+	}
+	if uid == 0 {
+		rules = append(rules, landlock.PathAccess(mayReadOne, present(nameFiles)...))
+	} else {
+		rules = append(rules, landlock.PathAccess(mayRead, present([]string{"/etc"})...))
+	}
+	return rules
+}
+
+// present are those of the paths that can be found: one that can't would keep all rules from being made.
+func present(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		_, err := os.Stat(path)
+		return err != nil
+	})
+}
+
+// raise puts the fence up, for all threads, for good, as far as the kernel can. The version is that of the kernel's
+// Landlock; 0: it has none, and the error says why.
+func (f fence) raise() (version int, err error) {
+	version, err = lowlevel.LandlockGetABIVersion()
+	switch {
+	case err == nil:
+	case errors.Is(err, syscall.ENOSYS):
+		return 0, errors.New("not supported by this kernel: Linux 5.13 has it, where it is built in")
+	case errors.Is(err, syscall.EOPNOTSUPP):
+		return 0, errors.New("not supported by this kernel as it was started: landlock is missing in lsm= on its " +
+			"command line")
+	default:
+		return 0, fmt.Errorf("the kernel refuses it, as containers' filters of system calls do: %w", err)
+	}
+	// Version 5 has all of files. Later ones would keep this process from sockets of directory services and systemd,
+	// and from signals between its own threads on kernels before 6.15. The network is not restricted: RestrictPaths
+	// leaves it alone.
+	if err := landlock.V5.BestEffort().RestrictPaths(f.rules(os.Geteuid())...); err != nil {
+		return 0, fmt.Errorf("restricting files: %w", err)
+	}
+	return version, nil
+}
+
+// raiseFence leaves the exporter what it needs and takes all else away, for good, unless that is not wanted; the log and a
+// metric say what came of it. That the kernel can't keeps nobody from serving.
+func raiseFence(wanted bool, needs Needs, logger *slog.Logger, registry prometheus.Registerer) error {
+	version := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "mpit_exporter_landlock_abi",
+		Help: "Version of the kernel's Landlock that restricts which files this process can use; 0: none does.",
+	})
+	if err := registry.Register(version); err != nil {
+		return fmt.Errorf("metric of Landlock: %w", err)
+	}
+	if !wanted {
+		logger.Info("Landlock is switched off", "flag", "--no-landlock")
+		return nil
+	}
+	f := fenceOf(needs)
+	if needs.Receiver {
+		f.addReceiver(needs.Certificates, resolverFiles, os.Getenv)
+	}
+	abi, err := f.raise()
+	if err != nil {
+		logger.Warn("Going on without Landlock", "reason", err)
+		return nil
+	}
+	version.Set(float64(abi))
+	logger.Info("Landlock is in force", "abi", abi, "reads", strings.Join(f.config, ","), "listens",
+		strings.Join(f.sockets, ","))
+	return nil
+}

@@ -1,0 +1,125 @@
+package own
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// launch is what the processes that one launcher has started on this node have in common: they share an exporter.
+type launch struct {
+	ID  identity.Identity // job and world as ranks have them on the page; its rank means nothing
+	Key string            // 16 hexadecimal digits: the name of its directory
+}
+
+// launchers are the processes whose children are ranks. Wrapper scripts may stand between the two.
+var launchers = []string{
+	"hydra_pmi_proxy", "hydra_bstrap_pr", "mpirun", "mpiexec", "orted", "orterun", "palsd", "prted", "prterun",
+	"pmi_proxy", "pbs_tmrsh",
+	"slurmstepd", "aprun", "jsrun", "flux-shell",
+}
+
+// maxAncestors bounds the walk to the launcher.
+const maxAncestors = 32
+
+// launchOf finds out which launch a process belongs to: by the scheduler's or launcher's own words where these name a
+// launch, and by the launcher's process where they don't. pid is of the process, proc is /proc.
+func launchOf(env preload.Environment, host string, pid int, proc fs.FS) launch {
+	parent := StatOf(proc, pid).PPID
+	attributes := map[string]string{
+		"ppid": strconv.Itoa(parent), "ppid_started": strconv.FormatUint(StatOf(proc, parent).Started, 10),
+	}
+	hello := &mpit.Hello{Host: host, Attributes: attributes}
+	local := identity.FromHello(hello).ID.World // before anything else is known
+	for _, entry := range env {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			if _, twice := attributes[name]; !twice {
+				attributes[name] = value
+			}
+		}
+	}
+	l := launch{ID: identity.FromHello(hello).ID}
+
+	// The host, because /tmp may be shared by nodes.
+	parts := []string{host, l.ID.JobID, l.ID.World}
+	if l.ID.World == local {
+		// The parent's number stands for a launcher without a name, but may be a wrapper's, of this rank alone.
+		if l.ID.JobID == local {
+			parts[1] = ""
+		}
+		parts[2] = launcherOf(proc, pid)
+	}
+	// Open MPI's name-spaces are numbers of 16 bits made from a process id: the server that they are known to is told
+	// as well.
+	var servers []string
+	for name, value := range attributes {
+		if strings.HasPrefix(name, "PMIX_SERVER_URI") {
+			servers = append(servers, name+"="+value)
+		}
+	}
+	slices.Sort(servers)
+	sum := sha256.Sum256([]byte(strings.Join(append(parts, servers...), "\x00")))
+	l.Key = hex.EncodeToString(sum[:8])
+	return l
+}
+
+// launcherOf names the nearest ancestor of a process that is a launcher; its parent where none is. Ids are used
+// again, times of start aren't.
+func launcherOf(proc fs.FS, pid int) string {
+	at := StatOf(proc, pid)
+	parent := at.PPID
+	for range maxAncestors {
+		if at.PPID <= 1 {
+			break
+		}
+		number := at.PPID
+		at = StatOf(proc, number)
+		if slices.ContainsFunc(launchers, func(name string) bool { return strings.HasPrefix(at.Name, name) }) {
+			return fmt.Sprintf("%d@%d", number, at.Started)
+		}
+	}
+	return fmt.Sprintf("%d@%d", parent, StatOf(proc, parent).Started)
+}
+
+// Stat is what /proc/<pid>/stat says; zero where it can't be read.
+type Stat struct {
+	Name    string // at most 15 bytes
+	State   byte
+	PPID    int
+	Started uint64 // clock ticks after boot
+}
+
+// StatOf reads what /proc says of a process.
+func StatOf(proc fs.FS, pid int) (s Stat) {
+	text, err := fs.ReadFile(proc, strconv.Itoa(pid)+"/stat")
+	if err != nil {
+		return Stat{}
+	}
+	// The name may have anything in it, brackets too.
+	open, closing := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 0 || closing < open {
+		return Stat{}
+	}
+	fields := strings.Fields(string(text[closing+1:]))
+	if len(fields) < 20 {
+		return Stat{}
+	}
+	s.Name, s.State = string(text[open+1:closing]), fields[0][0]
+	s.PPID, _ = strconv.Atoi(fields[1])
+	s.Started, _ = strconv.ParseUint(fields[19], 10, 64)
+	return s
+}
+
+// isKey says whether a directory's name is a launch's.
+func isKey(name string) bool {
+	return len(name) == 16 && strings.Trim(name, "0123456789abcdef") == ""
+}

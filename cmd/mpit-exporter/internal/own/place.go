@@ -1,0 +1,244 @@
+package own
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+)
+
+// Files in the directory of a launch. Any other file there keeps the directory from being removed.
+const (
+	presenceFile = "own.sock" // the socket at which processes say that they are there
+	logFile      = "log"
+	sdFile       = "sd"     // path of the file-SD file
+	failedFile   = "failed" // the exporter could not be started; not long ago, if it is young
+	lockFile     = "lock"   // not the directory itself, which is locked by whoever makes a socket in it
+)
+
+var launchFiles = []string{sockets.AgentFile, sockets.ControlFile, presenceFile, logFile, failedFile, sdFile}
+
+const (
+	// failedFor is how long after a failure nobody tries again: the other ranks of a launch come within that.
+	failedFor = time.Minute
+	// maxPath leaves room for a launch's directory and a socket in it: the kernel's paths of sockets have 107 bytes.
+	maxPath = 107 - len("/0123456789abcdef/"+sockets.ControlFile)
+	// maxStale bounds how many directories one start looks at.
+	maxStale = 1000
+)
+
+// base is the path of the directory of all launches of one user on this node. Nobody else can look into it, so what is
+// below it is the user's.
+type base string
+
+// placesForBase are where the directory of all launches may be, the best place first: the user's own where there is
+// one, and /tmp, where anybody may have taken the name. Nobody can take one in the user's home directory; it comes
+// last, as it may be on a file system that knows neither sockets nor locks. All processes of a launch find the same.
+func placesForBase(getenv func(string) string) (places []string) {
+	if dir := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && checkPrivate(dir) == nil {
+		places = append(places, dir)
+	}
+	places = append(places, "/tmp")
+	if dir := getenv("HOME"); filepath.IsAbs(dir) {
+		places = append(places, dir)
+	}
+	return places
+}
+
+// makeBase finds mpit-exporter-<uid> in the first of the places that has it, or in which it can be made.
+func makeBase(places ...string) (base, error) {
+	var failed []string
+	for _, place := range places {
+		b := base(filepath.Join(place, fmt.Sprintf("%s-%d", cli.ProgramName, os.Geteuid())))
+		err := b.make()
+		if err == nil {
+			return b, nil
+		}
+		failed = append(failed, err.Error())
+	}
+	return "", fmt.Errorf("%s; name another directory with --own.dir", strings.Join(failed, "; "))
+}
+
+// make makes the directory where it is not there. In /tmp anybody may have made it before: it must be a directory, no
+// link to one, the user's, and closed to all others.
+func (b base) make() error {
+	if len(b) > maxPath {
+		return fmt.Errorf("%s is too long a path for a socket in it", b)
+	}
+	if err := os.Mkdir(string(b), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("making %s: %w", b, cause(err))
+	}
+	return checkPrivate(string(b))
+}
+
+// checkPrivate fails if a path is not a directory that belongs to this user and to nobody else.
+func checkPrivate(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", path, cause(err))
+	}
+	owner := info.Sys().(*syscall.Stat_t).Uid //nolint:forcetypeassert // on Linux it is that
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory, though it should be one of yours", path)
+	case int(owner) != os.Geteuid():
+		return fmt.Errorf("%s belongs to user %d, not to you", path, owner)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("%s is open to others (mode %#o); chmod 700 it", path, info.Mode().Perm())
+	}
+	return nil
+}
+
+// cause is an error without the call and the path, which stand in front of it already.
+func cause(err error) error {
+	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
+		return inner.Err
+	}
+	return err
+}
+
+// launchDir is the directory of one launch. The process that has its lock starts the exporter, or is the exporter: the
+// lock belongs to an open file, is handed on with it, and ends with the last process that has it open.
+type launchDir struct {
+	path     string
+	lockFile *os.File
+}
+
+// base is the directory that it lies in.
+func (d *launchDir) base() base { return base(filepath.Dir(d.path)) }
+
+// file is the path of a file in it.
+func (d *launchDir) file(name string) string { return filepath.Join(d.path, name) }
+
+// close gives up this process's part of the lock.
+func (d *launchDir) close() { _ = d.lockFile.Close() }
+
+// lock takes the lock of a launch's directory, which it makes if there is none. Without an error, nil means that
+// somebody else has the lock, or had it a moment ago.
+func (b base) lock(key string) (*launchDir, error) {
+	path := filepath.Join(string(b), key)
+	switch err := os.Mkdir(path, 0o700); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil // an exporter at its end has removed the base: it is to be made anew
+	case err != nil && !errors.Is(err, fs.ErrExist):
+		return nil, fmt.Errorf("making %s: %w", path, cause(err))
+	}
+	return lockDir(path)
+}
+
+// lockDir is lock of a directory that must be there.
+func lockDir(path string) (*launchDir, error) {
+	d, err := openDir(path)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	locked, err := d.take()
+	if err != nil || !locked {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// openDir opens the lock's file of a launch's directory; nil where there is no such directory.
+func openDir(path string) (*launchDir, error) {
+	err := checkPrivate(path)
+	d := &launchDir{path: path}
+	if err == nil {
+		if d.lockFile, err = os.OpenFile(d.file(lockFile), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+			err = fmt.Errorf("opening %s: %w; name another place with --own.dir", d.file(lockFile), cause(err))
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return d, nil
+}
+
+// take takes the lock, unless somebody else has it.
+func (d *launchDir) take() (bool, error) {
+	if err := unix.Flock(int(d.lockFile.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
+			return false, nil
+		}
+		return false, fmt.Errorf("locking %s: %w; name a place on a local file system with --own.dir",
+			d.file(lockFile), err)
+	}
+	// It may have been removed between the two calls: then the lock is of a file that nobody else will find.
+	mine, err := d.lockFile.Stat()
+	if err != nil {
+		return false, nil //nolint:nilerr // as if it were removed
+	}
+	there, err := os.Lstat(d.file(lockFile))
+	return err == nil && os.SameFile(mine, there), nil
+}
+
+// failed says whether the exporter could not be started a moment ago.
+func (d *launchDir) failed(now time.Time) bool {
+	info, err := os.Lstat(d.file(failedFile))
+	return err == nil && now.Sub(info.ModTime()).Abs() < failedFor
+}
+
+// fail leaves word for the other ranks. A server of files may have another clock.
+func (d *launchDir) fail() {
+	if os.WriteFile(d.file(failedFile), nil, 0o600) == nil {
+		now := time.Now()
+		_ = os.Chtimes(d.file(failedFile), now, now)
+	}
+}
+
+// empty removes what exporters make in the directory but the lock's file, and the file-SD file that it names.
+func (d *launchDir) empty() {
+	if sd, err := os.ReadFile(d.file(sdFile)); err == nil {
+		if path := string(sd); strings.Contains(filepath.Base(path), filepath.Base(d.path)) {
+			_ = os.Remove(path)
+		}
+	}
+	for _, name := range launchFiles {
+		_ = os.Remove(d.file(name))
+	}
+}
+
+// remove removes the directory of a launch, whose lock is held. The lock's file goes last: whoever finds none makes
+// one, and then the directory is theirs.
+func (d *launchDir) remove() {
+	d.empty()
+	_ = os.Remove(d.file(lockFile))
+	_ = os.Remove(d.path) // fails where there is something of somebody's
+}
+
+// clean removes what dead exporters have left: directories whose lock nobody has. A process that comes to one of them
+// meanwhile finds it locked, or gone, and tries again.
+func (b base) clean(now time.Time, except string) {
+	dir, err := os.Open(string(b))
+	if err != nil {
+		return
+	}
+	defer func() { _ = dir.Close() }()
+	names, _ := dir.Readdirnames(maxStale)
+	for _, name := range names {
+		if !isKey(name) || name == except {
+			continue
+		}
+		d, err := lockDir(filepath.Join(string(b), name))
+		if err != nil || d == nil {
+			continue
+		}
+		if !d.failed(now) {
+			d.remove()
+		}
+		d.close()
+	}
+}

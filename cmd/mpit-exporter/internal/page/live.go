@@ -1,0 +1,136 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+)
+
+const (
+	// Kept is how long a moment is remembered, and the longest window.
+	Kept = 10 * time.Second
+	// apart is how far moments are apart at least.
+	apart = time.Second
+)
+
+// Window returns what reports are made of, within bounds (exporter.Exporter.Window).
+type Window func(ctx context.Context) (api.ValueList, error)
+
+// Live knows what all jobs do, and some numbers of the last moments. It is safe for concurrent use.
+type Live struct {
+	window Window
+
+	turn   chan struct{} // has a token: whoever takes it asks and answers, and everybody else waits
+	mu     sync.Mutex
+	past   job.Window
+	left   []api.LeftOut // ranks that had no room the last time
+	forget *time.Timer
+}
+
+// look is what is known of all jobs. It is never changed.
+type look struct {
+	at   time.Time
+	jobs []*job.Report // in the order of their labels
+	left []api.LeftOut // ranks that are not in them
+}
+
+// NewLive returns a Live that knows nothing yet.
+func NewLive(window Window) *Live {
+	l := &Live{window: window, turn: make(chan struct{}, 1), past: job.Window{Longest: Kept}}
+	l.turn <- struct{}{}
+	l.forget = time.AfterFunc(Kept, l.drop)
+	return l
+}
+
+// drop forgets everything: there has been no request for long.
+func (l *Live) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.past, l.left = job.Window{Longest: Kept}, nil
+}
+
+// take waits for the turn.
+func (l *Live) take(ctx context.Context) (giveBack func(), err error) {
+	select {
+	case <-l.turn:
+		return func() { l.turn <- struct{}{} }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for the ranks' values: %w", ctx.Err())
+	}
+}
+
+// look returns the report on every job of the last window (job.Window.Since). The caller has the turn.
+func (l *Live) look(ctx context.Context, window time.Duration) (look, error) {
+	if time.Since(l.last()) >= apart {
+		list, err := l.window(ctx)
+		if err != nil {
+			return look{}, err
+		}
+		if list.Time.Sub(l.last()) >= apart { // unless it has been known
+			l.remember(job.Of([]api.ValueList{list}, nil), &list)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return look{l.past.Now(), l.past.Since(window), l.left}, nil
+}
+
+// last is when the exporter was last asked.
+func (l *Live) last() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forget.Reset(2 * Kept)
+	return l.past.Now()
+}
+
+func (l *Live) remember(reports []*job.Report, list *api.ValueList) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.past.Add(list.Time, reports, apart)
+	l.left = list.LeftOut
+}
+
+// Job is what is said of a job in a line.
+type Job struct {
+	Job     job.Job        `json:"job"`
+	States  map[string]int `json:"states"`  // of its ranks: how many are in each
+	Seconds float64        `json:"seconds"` // of how long this is said
+	Whole   bool           `json:"whole"`   // since the job began
+	Verdict job.Verdict    `json:"verdict"`
+}
+
+// JobList is the answer to GET /api/v1/jobs.
+type JobList struct {
+	Time time.Time `json:"time"` // when the ranks were asked
+	Jobs []Job     `json:"jobs"` // those that need attention first
+	// LeftOut is ranks that had no room.
+	LeftOut []api.LeftOut `json:"left_out,omitempty"`
+}
+
+// ReportList is the answer to GET /api/v1/report.
+type ReportList struct {
+	Reports []*job.Report `json:"reports"` // in the order of jobid, world, user
+	// LeftOut is ranks of all jobs that had no room.
+	LeftOut []api.LeftOut `json:"left_out,omitempty"`
+}
+
+func jobsOf(now look) JobList {
+	list := JobList{Time: now.at, Jobs: []Job{}, LeftOut: now.left}
+	reports := slices.SortedStableFunc(slices.Values(now.jobs), func(a, b *job.Report) int {
+		return cmp.Compare(a.Needs(), b.Needs())
+	})
+	for _, r := range reports {
+		j := Job{Job: r.Job, States: map[string]int{}, Seconds: r.Seconds, Whole: r.Whole, Verdict: r.Verdict}
+		for i := range r.Ranks {
+			j.States[r.Ranks[i].State]++
+		}
+		list.Jobs = append(list.Jobs, j)
+	}
+	return list
+}

@@ -1,0 +1,383 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+)
+
+const (
+	askTimeout = time.Minute // for all answers
+	room       = 2 << 30     // for each (client.Fetch): about 800,000 samples
+	maxRanks   = 1 << 17     // each takes some KiB, however few samples it has
+	remedy     = "; choose with --jobid, --user, --world or --rank, or look less far back with --since"
+)
+
+// Which says which ranks are meant; "" stands for any.
+type Which struct{ JobID, World, User, Rank string }
+
+func (w Which) selector() string {
+	var all []string
+	for _, l := range []struct{ name, value string }{{"jobid", w.JobID}, {"world", w.World}, {"user", w.User},
+		{"rank", w.Rank}} {
+		if l.value != "" {
+			all = append(all, l.name+"="+strconv.Quote(l.value))
+		}
+	}
+	return strings.Join(append(all, `rank!=""`), ", ")
+}
+
+// What of a job a report needs: what the call profile and the exporter say, and queues and watermarks.
+const (
+	lasting = `{__name__=~"mpit_(call_(time_seconds(_sum|_count)?|size_bytes(_bucket)?|bytes_total|peer_(bytes|messages)_total|(inside|observed|kind)_seconds_total)|` +
+		`rank_(up|end_info|start_time_seconds)|process_info)|` + levelNames + `", %s}`
+	levelNames = `mpit_.+_(msgq_length|recvq_length|unexpected_in_queue|level|highwatermark(_bytes|_seconds)?)`
+	current    = `{__name__=~"mpit_call_running_(seconds|info)|mpit_rank_up", %s}`
+)
+
+var isLevelName = regexp.MustCompile(`^(` + levelNames + `)$`)
+
+// AskPrometheus asks the Prometheus at an address what it has of jobs, up to a moment and since so long before it. It returns
+// what job.Of takes.
+func AskPrometheus(ctx context.Context, address string, which Which, at time.Time, since time.Duration) (
+	[]api.ValueList, error) {
+	base, err := url.Parse(address)
+	if err != nil || base.Host == "" {
+		return nil, fmt.Errorf("--prometheus %q: an address such as http://prometheus:9090 is needed", address)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, fmt.Errorf("no whole answer within %s%s", askTimeout, remedy))
+	defer cancel()
+	v := newVector(at)
+	for _, query := range []struct {
+		text string
+		take func(s *model.Sample)
+	}{
+		{fmt.Sprintf("last_over_time("+lasting+"[%ds])", which.selector(), int(since.Seconds())), v.takeLasting},
+		{fmt.Sprintf(current, which.selector()), v.takeCurrent},
+	} {
+		u := base.JoinPath("api", "v1", "query")
+		u.RawQuery = url.Values{"query": {query.text}, "time": {moment(at)}}.Encode()
+		err := client.Fetch(ctx, u, "Prometheus", room, func(d *json.Decoder) error {
+			return eachSample(d, v.taking(query.take))
+		})
+		if errors.Is(err, client.ErrTooLarge) {
+			err = fmt.Errorf("%w%s", err, remedy)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return v.answers(), nil
+}
+
+// moment is a time as Prometheus takes it, to the millisecond: a second before it the last sample may be missing.
+func moment(at time.Time) string {
+	return strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64)
+}
+
+// taking is take within the bound on ranks.
+func (v *vector) taking(take func(s *model.Sample)) func(s *model.Sample) error {
+	return func(s *model.Sample) error {
+		if take(s); len(v.ranks) > maxRanks {
+			return fmt.Errorf("%w: it has more than %d ranks", client.ErrTooLarge, maxRanks)
+		}
+		return nil
+	}
+}
+
+// eachSample hands over the samples of Prometheus' answer one by one: all together would take as much memory again.
+func eachSample(d *json.Decoder, take func(s *model.Sample) error) error {
+	known := false
+	err := members(d, func(name string) error {
+		if name != "data" {
+			return skip(d)
+		}
+		return members(d, func(name string) error {
+			if name != "result" {
+				return skip(d)
+			}
+			known = true
+			return list(d, '[', func() error {
+				s := &model.Sample{}
+				if err := d.Decode(s); err != nil {
+					return err
+				}
+				return take(s)
+			})
+		})
+	})
+	if err == nil && !known {
+		err = errors.New("there is no result")
+	}
+	return err
+}
+
+// members calls of for the name of each member of an object, and of decodes its value.
+func members(d *json.Decoder, of func(name string) error) error {
+	return list(d, '{', func() error {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		return of(name.(string)) //nolint:forcetypeassert // the decoder's word: members have names
+	})
+}
+
+// list calls next for each part of an object or array.
+func list(d *json.Decoder, begin json.Delim, next func() error) error {
+	switch token, err := d.Token(); {
+	case err != nil:
+		return err
+	case token != begin:
+		return fmt.Errorf("there is no %v where one belongs", begin)
+	}
+	for d.More() {
+		if err := next(); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+func skip(d *json.Decoder) error { return d.Decode(&json.RawMessage{}) }
+
+// rankID names a rank and the node that it is on.
+type rankID struct{ jobID, world, user, rank, dup, instance string }
+
+// vector makes of the samples in Prometheus' answers what exporters would have answered.
+type vector struct {
+	at      time.Time
+	ranks   map[rankID]*rank
+	buckets map[histogram]*buckets
+}
+
+func newVector(at time.Time) *vector {
+	return &vector{at: at, ranks: map[rankID]*rank{}, buckets: map[histogram]*buckets{}}
+}
+
+// rank is a rank, with the places of its series in Variables.
+type rank struct {
+	api.RankValues
+	variables map[string]int // by metric
+	series    map[string]int // by metric and labels, in the variable
+}
+
+func (v *vector) rank(m model.Metric) *rank {
+	id := rankID{string(m["jobid"]), string(m["world"]), string(m["user"]), string(m["rank"]), string(m["dup"]),
+		string(m["instance"])}
+	if cluster := string(m["cluster"]); cluster != "" {
+		id.world += " of " + cluster
+	}
+	if v.ranks[id] == nil {
+		number, _ := strconv.Atoi(id.rank)
+		dup, _ := strconv.Atoi(id.dup)
+		v.ranks[id] = &rank{variables: map[string]int{}, series: map[string]int{}, RankValues: api.RankValues{
+			Rank: api.RankStatus{JobID: id.jobID, World: id.world, User: id.user, Rank: number, Dup: dup, Host: id.instance,
+				State: job.StateGone}}}
+	}
+	return v.ranks[id]
+}
+
+func calls(r *rank) *api.Calls {
+	if r.Rank.Calls == nil {
+		r.Rank.Calls = &api.Calls{}
+	}
+	return r.Rank.Calls
+}
+
+// takeLasting takes a series' last value, whenever that was.
+func (v *vector) takeLasting(s *model.Sample) {
+	r := v.rank(s.Metric)
+	name, value := string(s.Metric[model.MetricNameLabel]), float64(s.Value)
+	switch {
+	case name == "mpit_process_info":
+		r.Rank.Executable, r.Rank.JobName = string(s.Metric["executable"]), string(s.Metric["jobname"])
+		r.Rank.Library, r.Rank.LibraryVersion = string(s.Metric["library"]), string(s.Metric["library_version"])
+		r.Rank.Host = cmp.Or(string(s.Metric["host"]), r.Rank.Host)
+		r.Rank.WorldSize, _ = strconv.Atoi(string(s.Metric["world_size"]))
+		uid, _ := strconv.ParseUint(string(s.Metric["uid"]), 10, 32)
+		r.Rank.UID = uint32(uid)
+	case name == "mpit_rank_start_time_seconds":
+		started := time.UnixMilli(int64(1000 * value))
+		r.Rank.Started = &started
+	case name == "mpit_rank_end_info":
+		r.Rank.EndReason, r.Rank.State = string(s.Metric["reason"]), "ended"
+	case name == "mpit_call_inside_seconds_total":
+		calls(r).Inside = value
+	case name == "mpit_call_observed_seconds_total":
+		calls(r).Observed = value
+	case name == "mpit_call_kind_seconds_total":
+		k := &calls(r).Kind
+		if seconds := (map[string]*float64{"send": &k.Send, "wait": &k.Wait, "collective": &k.Collective,
+			"file": &k.File})[string(s.Metric["kind"])]; seconds != nil {
+			*seconds = value
+		}
+	case strings.HasPrefix(name, "mpit_call_time_seconds"):
+		addTime(r, s)
+	case strings.HasPrefix(name, "mpit_call_size_bytes"):
+		v.addSize(r, s)
+	case name == "mpit_call_bytes_total", strings.HasPrefix(name, "mpit_call_peer_"):
+		add(r, api.VariableValues{Metric: name, Kind: "counter"}, api.SeriesValue{Labels: labelsOf(s.Metric),
+			Value: s.Value.String()})
+	case isLevelName.MatchString(name):
+		add(r, api.VariableValues{Metric: name, Kind: "gauge", Class: "LEVEL"}, api.SeriesValue{
+			Labels: labelsOf(s.Metric), Value: s.Value.String()})
+	}
+}
+
+// takeCurrent takes what is so at this moment.
+func (v *vector) takeCurrent(s *model.Sample) {
+	r := v.rank(s.Metric)
+	switch string(s.Metric[model.MetricNameLabel]) {
+	case "mpit_rank_up":
+		if r.Rank.State == job.StateGone {
+			r.Rank.State = map[bool]string{true: "up", false: "late"}[s.Value == 1]
+		}
+	case "mpit_call_running_seconds":
+		calls(r).Running = float64(s.Value)
+	case "mpit_call_running_info":
+		long := &api.LongCall{Function: string(s.Metric["function"]), Module: string(s.Metric["module"])}
+		for _, kind := range job.ObjectLabels {
+			if name, is := s.Metric[model.LabelName(kind)]; is {
+				long.Kind, long.Object = kind, string(name)
+			}
+		}
+		long.Offset, _ = strconv.ParseUint(string(s.Metric["offset"]), 0, 64)
+		calls(r).Long = long
+	}
+}
+
+// addTime adds a histogram's count or sum, or a native histogram's both.
+func addTime(r *rank, s *model.Sample) {
+	series := api.SeriesValue{Labels: labelsOf(s.Metric)}
+	switch {
+	case s.Histogram != nil:
+		series.Count, series.Sum = s.Histogram.Count.String(), s.Histogram.Sum.String()
+	case strings.HasSuffix(string(s.Metric[model.MetricNameLabel]), "_sum"):
+		series.Sum = s.Value.String()
+	default:
+		series.Count = s.Value.String()
+	}
+	add(r, api.VariableValues{Metric: "mpit_call_time_seconds", Kind: "histogram"}, series)
+}
+
+// addSize adds a native histogram's buckets, or keeps a cumulative one until all of them are known.
+func (v *vector) addSize(r *rank, s *model.Sample) {
+	labels := labelsOf(s.Metric)
+	if s.Histogram == nil {
+		le, _ := strconv.ParseFloat(labels["le"], 64)
+		delete(labels, "le")
+		key := histogram{r, keyOf(labels)}
+		if v.buckets[key] == nil {
+			v.buckets[key] = &buckets{labels, map[float64]float64{}}
+		}
+		v.buckets[key].upTo[le] = float64(s.Value)
+		return
+	}
+	all := map[string]string{}
+	for _, b := range s.Histogram.Buckets {
+		all[b.Upper.String()] = b.Count.String()
+	}
+	addSizes(r, labels, all)
+}
+
+func addSizes(r *rank, labels, buckets map[string]string) {
+	add(r, api.VariableValues{Metric: "mpit_call_size_bytes", Kind: "histogram"}, api.SeriesValue{Labels: labels,
+		Buckets: buckets})
+}
+
+// histogram names one of a rank's; buckets are its: how many observations are no larger than each bound.
+type histogram struct {
+	of     *rank
+	labels string
+}
+type buckets struct {
+	labels map[string]string
+	upTo   map[float64]float64
+}
+
+// addBuckets adds the histograms whose buckets are all known now.
+func (v *vector) addBuckets() {
+	for h, b := range v.buckets {
+		all, below := map[string]string{}, 0.0
+		for _, at := range slices.Sorted(maps.Keys(b.upTo)) {
+			if n := b.upTo[at] - below; n > 0 {
+				all[model.SampleValue(at).String()] = model.SampleValue(n).String()
+			}
+			below = max(below, b.upTo[at])
+		}
+		addSizes(h.of, b.labels, all)
+	}
+}
+
+// add adds a series to its variable.
+func add(r *rank, v api.VariableValues, s api.SeriesValue) {
+	i, known := r.variables[v.Metric]
+	if !known {
+		i = len(r.Variables)
+		r.variables[v.Metric] = i
+		r.Variables = append(r.Variables, v)
+	}
+	all := &r.Variables[i].Series
+	key := v.Metric + keyOf(s.Labels)
+	if j, known := r.series[key]; known { // a histogram's other half, or what another job scrapes, too
+		of := &(*all)[j]
+		of.Value, of.Count, of.Sum = cmp.Or(s.Value, of.Value), cmp.Or(s.Count, of.Count), cmp.Or(s.Sum, of.Sum)
+		of.Buckets = s.Buckets
+		return
+	}
+	r.series[key] = len(*all)
+	*all = append(*all, s)
+}
+
+// notOwn are the labels of a series that aren't its own: the rank's, and Prometheus'.
+var notOwn = []string{model.MetricNameLabel, "jobid", "world", "user", "rank", "dup", "job", "instance", "cluster"}
+
+func labelsOf(m model.Metric) map[string]string {
+	labels := map[string]string{}
+	for name, value := range m {
+		if !slices.Contains(notOwn, string(name)) {
+			labels[string(name)] = string(value)
+		}
+	}
+	return labels
+}
+
+// keyOf is the same for the same labels only.
+func keyOf(labels map[string]string) string { return fmt.Sprintf("%q", labels) }
+
+// answers is one answer, as if one exporter had all ranks.
+func (v *vector) answers() []api.ValueList {
+	v.addBuckets()
+	list := api.ValueList{Time: v.at}
+	for _, id := range slices.SortedFunc(maps.Keys(v.ranks), func(a, b rankID) int {
+		return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world),
+			strings.Compare(a.user, b.user))
+	}) {
+		r := v.ranks[id]
+		s := &r.Rank
+		// When a rank has ended Prometheus doesn't know: it was observed from its beginning to its end.
+		if (s.State == "ended" || s.State == job.StateGone) && s.Started != nil && s.Calls != nil {
+			ended := s.Started.Add(time.Duration(s.Calls.Observed * float64(time.Second)))
+			s.Ended = &ended
+		}
+		list.Ranks = append(list.Ranks, r.RankValues)
+	}
+	return []api.ValueList{list}
+}

@@ -1,0 +1,102 @@
+package report
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
+)
+
+// What Prometheus has of a job that is over, on two nodes: classic histograms, one native, and a rank that was killed.
+func TestAsk(t *testing.T) {
+	const rank = `"jobid":"17","world":"0","user":"ada","job":"mpi",`
+	sample := func(labels, value string) string {
+		return `{"metric":{` + rank + labels + `},"value":[0,"` + value + `"]}`
+	}
+	of0, of1 := `"rank":"0","instance":"node1:10093","__name__":`, `"rank":"1","instance":"node2:10093","__name__":`
+	lasting := []string{
+		sample(of0+`"mpit_process_info","host":"node1","executable":"/home/ada/solver","library":"mpich",`+
+			`"library_version":"4.2","world_size":"2","jobname":"heat"`, "1"),
+		sample(of1+`"mpit_process_info","host":"node2","executable":"/home/ada/solver","library":"mpich",`+
+			`"library_version":"4.2","world_size":"2","jobname":"heat"`, "1"),
+		sample(of0+`"mpit_rank_start_time_seconds"`, "1767323045.5"),
+		sample(of0+`"mpit_rank_end_info","reason":"finalize"`, "1"),
+		sample(of0+`"mpit_rank_up"`, "0"),
+		sample(of0+`"mpit_call_inside_seconds_total"`, "3"),
+		sample(of0+`"mpit_call_observed_seconds_total"`, "10"),
+		sample(of0+`"mpit_call_kind_seconds_total","kind":"wait"`, "2"),
+		sample(of0+`"mpit_call_kind_seconds_total","kind":"new"`, "2"),
+		sample(of0+`"mpit_call_time_seconds_sum","function":"MPI_Recv","comm":"halo"`, "2"),
+		sample(of0+`"mpit_call_time_seconds_count","function":"MPI_Recv","comm":"halo"`, "50"),
+		sample(of0+`"mpit_call_bytes_total","function":"MPI_Recv","comm":"halo","direction":"received"`, "5000"),
+		sample(of1+`"mpit_unexpected_recvq_length"`, "7"),
+		sample(of0+`"mpit_call_size_bytes_bucket","function":"MPI_Send","comm":"halo","le":"16"`, "5"),
+		sample(of0+`"mpit_call_size_bytes_bucket","function":"MPI_Send","comm":"halo","le":"+Inf"`, "7"),
+		sample(of0+`"mpit_call_size_bytes_bucket","function":"MPI_Send","comm":"halo","le":"4"`, "5"),
+		`{"metric":{` + rank + of1 + `"mpit_call_size_bytes","function":"MPI_Send","comm":"halo"},` +
+			`"histogram":[0,{"count":"3","sum":"30","buckets":[[0,"8","16","3"]]}]}`,
+		sample(of0+`"mpit_call_peer_bytes_total","peer":"1"`, "100"),
+		sample(of0+`"mpit_call_peer_messages_total","peer":"1"`, "10"),
+		`{"metric":{` + rank + of1 + `"mpit_call_time_seconds","function":"MPI_Recv","comm":"halo"},` +
+			`"histogram":[0,{"count":"10","sum":"1"}]}`,
+	}
+	current := []string{
+		sample(of1+`"mpit_rank_up"`, "1"),
+		sample(of1+`"mpit_call_running_seconds"`, "33"),
+		sample(of1+`"mpit_call_running_info","function":"MPI_Recv","comm":"halo","module":"/home/ada/solver",`+
+			`"offset":"0x10"`, "1"),
+	}
+	var queries []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		query := req.FormValue("query")
+		queries = append(queries, query)
+		of := current
+		if strings.HasPrefix(query, "last_over_time") {
+			of = lasting
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(of, ","))
+	}))
+	defer server.Close()
+	at := jobtest.Began.Add(time.Hour)
+	answers, err := AskPrometheus(t.Context(), server.URL, Which{JobID: "17", User: `a"b`}, at, time.Hour)
+	require.NoError(t, err)
+	for _, query := range queries {
+		assert.Contains(t, query, `jobid="17", user="a\"b", rank!=""`)
+	}
+	reports := job.Of(answers, nil)
+	require.Len(t, reports, 1)
+	r := reports[0]
+	assert.Equal(t, "mpich 4.2", r.Job.Library)
+	assert.Equal(t, 2, r.Job.Nodes)
+	assert.Nil(t, r.Job.Ended, "rank 1 is there")
+	assert.Equal(t, []job.Call{{Function: "MPI_Recv", Kind: "comm", Object: "halo", Calls: 61, Seconds: 36, Share: 3.6,
+		Most: 1, MostSeconds: 34, Bytes: map[string]float64{"received": 5000}}}, r.WithRanks(0).Calls)
+	assert.Equal(t, []job.Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 10,
+		Buckets: []job.Bucket{{Bytes: 4, Calls: 5}, {Bytes: 16, Calls: 3}, {Bytes: job.LargestSize, Calls: 2}}}}, r.Sizes)
+	assert.Equal(t, []job.Messages{{From: 0, To: "1", Messages: 10, Bytes: 100}}, r.Messages)
+	assert.Equal(t, "mpit_unexpected_recvq_length", r.Levels[0].Metric)
+	for i := range r.Ranks {
+		if r.Ranks[i].Rank == 1 {
+			assert.Equal(t, "up", r.Ranks[i].State)
+			assert.Equal(t, 33.0, r.Ranks[i].Running)
+			assert.Equal(t, &api.LongCall{Function: "MPI_Recv", Kind: "comm", Object: "halo",
+				Module: "/home/ada/solver", Offset: 16}, r.Ranks[i].Long)
+		} else {
+			assert.Equal(t, "ended", r.Ranks[i].State)
+			assert.InDelta(t, 0.8, r.Ranks[i].Busy(), 1e-9)
+		}
+	}
+	server.Close()
+	_, err = AskPrometheus(t.Context(), server.URL, Which{}, at, time.Hour)
+	assert.ErrorContains(t, err, "asking "+server.URL)
+}

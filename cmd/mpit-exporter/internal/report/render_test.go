@@ -1,0 +1,195 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// A job that runs has no end, even if some of its ranks have ended.
+func TestAJobThatRuns(t *testing.T) {
+	lists := jobtest.Late()
+	status := &lists[0].Ranks[1].Rank
+	status.Ended, status.State, status.EndReason = nil, "up", ""
+	status.Calls.Running, status.Calls.Long = 20, &api.LongCall{Function: "MPI_Barrier"}
+	r := job.Of(lists, nil)[0]
+	assert.Nil(t, r.Job.Ended)
+	assert.Equal(t, 102.0, r.Lasted())
+	var text bytes.Buffer
+	require.NoError(t, Text(r, &text))
+	assert.Contains(t, text.String(), "runs for 1m42s, as of ")
+	assert.Contains(t, text.String(), "MPI_Barrier", "a call that goes on is among the functions")
+}
+
+func TestText(t *testing.T) {
+	var text bytes.Buffer
+	require.NoError(t, Text(job.Of(jobtest.Late(), nil)[0], &text))
+	for _, line := range []string{
+		"Job 17 (heat <3>): solver",
+		"user ada, world 0, 4 of 4 ranks, 2 nodes, openmpi 5.0.7, began ",
+		"ended after 1m40s",
+		"52 %   3m27s  4.00k  51.8ms  MPI_Allreduce  residual  0: 69.0s      -",
+		"1 %    4.00s  2.00k  2.00ms  MPI_Send       halo      0: 1.00s      2.00 KiB sent",
+		"2     node2  finalize  98 %    1 %   0 %   1 %         0 %",
+		"30    3        mpit_unexpected_recvq_length",
+		"2.00k  1.00 KiB      4.00 KiB    more       MPI_Send  halo",
+		"1000 KiB  500       2.00 KiB  3     0",
+	} {
+		assert.Contains(t, text.String(), line)
+	}
+}
+
+// Of a thousand ranks those are shown that the others wait for, and a few that wait.
+func TestManyRanks(t *testing.T) {
+	var list api.ValueList
+	for i := range 1000 {
+		list.Ranks = append(list.Ranks, jobtest.RankOf(i, "node1", 50+float64(i)/100))
+	}
+	var text bytes.Buffer
+	require.NoError(t, Text(job.Of([]api.ValueList{list}, nil)[0], &text))
+	assert.Regexp(t, `(?m)^999 .*\n998 `, text.String())
+	assert.Contains(t, text.String(), "… 975 more")
+	assert.Regexp(t, `(?m)^1 .*\n0 `, text.String())
+}
+
+// Without a call profile there are neither calls nor shares.
+func TestWithoutACallProfile(t *testing.T) {
+	list := jobtest.Late()[0]
+	for i := range list.Ranks {
+		list.Ranks[i].Rank.Calls = nil
+		list.Ranks[i].Variables = nil
+	}
+	r := job.Of([]api.ValueList{list}, nil)[0]
+	assert.Empty(t, r.Calls)
+	var text bytes.Buffer
+	require.NoError(t, Text(r, &text))
+	assert.Contains(t, text.String(), "0     node1  finalize  -", "which ranks there were, and how they ended")
+	_, err := job.Compare(r, r)
+	assert.ErrorContains(t, err, "without exec --calls")
+}
+
+// What ranks say of themselves is text in a page and in a terminal.
+func TestNothingOfARankIsObeyed(t *testing.T) {
+	list := jobtest.Late()[0]
+	list.Ranks[0].Rank.JobName = "<script>\x1b[2J</script>"
+	list.Ranks[0].Variables[0].Series[0].Labels["comm"] = "</script><b onload=\"x\">\u202egnp.exe\u200b"
+	r := job.Of([]api.ValueList{list}, nil)[0]
+	var page, text bytes.Buffer
+	require.NoError(t, HTML(r, &page))
+	assert.NotContains(t, page.String(), "<b onload")
+	assert.Contains(t, page.String(), `title="1 to 2: 1000 KiB, 500 messages"><span class="send" style="opacity:1.00"`)
+	assert.NotContains(t, page.String(), "<script>\x1b")
+	var data bytes.Buffer
+	require.NoError(t, JSON(r, &data))
+	for _, all := range []string{page.String(), data.String()} {
+		assert.False(t, strings.ContainsFunc(all, func(r rune) bool { return r > ' ' && mapping.Hidden(r) }), all)
+	}
+	require.NoError(t, Text(r, &text))
+	assert.NotContains(t, text.String(), "\x1b")
+	read, err := job.Read(page.Bytes())
+	require.NoError(t, err)
+	assert.Equal(t, r.WithRanks(0).Calls, read.Calls)
+}
+
+// A page brings the colours that it uses, and of each kind of time there is one.
+func TestColours(t *testing.T) {
+	var page bytes.Buffer
+	r := job.Of(jobtest.Late(), nil)[0]
+	require.NoError(t, HTML(r, &page))
+	for _, used := range regexp.MustCompile(`var\((--[a-z]+)\)`).FindAllStringSubmatch(page.String(), -1) {
+		assert.Contains(t, page.String(), used[1]+": #")
+	}
+	for _, p := range partsOf(&r.Ranks[0]) {
+		assert.Contains(t, page.String(), "."+p.Class+" { background: var(")
+	}
+}
+
+// Pages and JSON are read as what was written; anything else is an error.
+func TestReadWhatWasWritten(t *testing.T) {
+	r := job.Of(jobtest.Late(), nil)[0]
+	for name, writes := range map[string]func(b *bytes.Buffer) error{
+		"page": func(b *bytes.Buffer) error { return HTML(r, b) },
+		"json": func(b *bytes.Buffer) error { return JSON(r, b) },
+	} {
+		var text bytes.Buffer
+		require.NoError(t, writes(&text))
+		read, err := job.Read(text.Bytes())
+		require.NoError(t, err, name)
+		assert.Equal(t, r.WithRanks(0), read, name)
+	}
+	for text, want := range map[string]string{
+		"":              "no report",
+		"Job 17":        "no report",
+		`{"format": 2}`: "a report of format 2; this version reads 1",
+	} {
+		_, err := job.Read([]byte(text))
+		assert.ErrorContains(t, err, want, text)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, writes := range []func(r *job.Report, b *bytes.Buffer) error{
+		func(r *job.Report, b *bytes.Buffer) error { return HTML(r, b) },
+		func(r *job.Report, b *bytes.Buffer) error { return JSON(r, b) },
+	} {
+		var text bytes.Buffer
+		if err := writes(job.Of(jobtest.Late(), nil)[0], &text); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := job.Read(text)
+		if err != nil {
+			return
+		}
+		var out bytes.Buffer
+		if err := Text(r, &out); err != nil {
+			t.Fatal(err)
+		}
+		if err := HTML(r, &out); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := job.Compare(r, r); err == nil {
+			if err := Comparison(c, &out); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// Two runs: in the second rank 2 has no more work than the others.
+func TestCompare(t *testing.T) {
+	even := jobtest.Late()
+	even[1].Ranks[0] = jobtest.RankOf(2, "node2", 30)
+	for i := range even {
+		for j := range even[i].Ranks {
+			even[i].Ranks[j].Rank.Calls.Observed = 32
+			even[i].Ranks[j].Rank.Calls.Inside = 2
+			even[i].Ranks[j].Variables[0].Series[0].Sum = "1"
+		}
+	}
+	c, err := job.Compare(job.Of(jobtest.Late(), nil)[0], job.Of(even, nil)[0])
+	require.NoError(t, err)
+	assert.Equal(t, job.Change{What: "time observed", Before: 100, After: 32}, c.Observed)
+	assert.Equal(t, []job.Change{
+		{What: "MPI_Allreduce residual", Before: 51.75, After: 1, CallsBefore: 1000, CallsAfter: 1000},
+		{What: job.Outside, Before: 47.25, After: 30},
+		{What: "MPI_Send halo", Before: 1, After: 1, CallsBefore: 500, CallsAfter: 500},
+	}, c.Changes, "what has changed most comes first")
+	var text bytes.Buffer
+	require.NoError(t, Comparison(c, &text))
+	assert.Contains(t, text.String(), "Before: job 17, solver, 4 ranks: 47 % useful; 51 % of the time ranks wait")
+	assert.Contains(t, text.String(), "After:  job 17, solver, 4 ranks: healthy: 94 % useful\n")
+	assert.Contains(t, text.String(), "The mean rank takes 32.0s; it took 1m40s: -68.0s")
+	assert.Contains(t, text.String(), "-50.8s  51.8s   1.00s  1.00k         1.00k  MPI_Allreduce residual")
+}

@@ -1,0 +1,300 @@
+// Package render writes reports and comparisons (package report) for people: as text for a terminal, and as a page of
+// HTML that needs nothing else.
+//
+// view.go makes tables of a report, which text.go and page.go write.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// How much of each list a page for people has; JSON has all of it.
+const (
+	shownCalls  = 15
+	shownLate   = 20 // ranks, from the late end
+	shownEarly  = 5  // and from the early one
+	shownLevels = 15
+	shownPairs  = 10
+)
+
+// section is a table of the report, as text and as HTML.
+type section struct {
+	Title string
+	Heads []string
+	Rows  []row
+	Notes []string
+}
+
+// row is a line of a section; parts are those of a bar, nil: there is none.
+type row struct {
+	Cells []string
+	Parts []part
+}
+
+// part is a piece of a bar.
+type part struct {
+	Class string  // useful, send, wait, collective, file
+	Share float64 // of the bar
+}
+
+// Percent is the part's width.
+func (p part) Percent() string { return strconv.FormatFloat(100*p.Share, 'f', 2, 64) + "%" }
+
+// view is a report in words.
+type view struct {
+	Title, About, Verdict string
+	report                *job.Report
+}
+
+func viewOf(r *job.Report) *view {
+	j := &r.Job
+	title := "Job " + mapping.OneLine(j.ID)
+	if j.Name != "" {
+		title += " (" + mapping.OneLine(j.Name) + ")"
+	}
+	if j.Program != "" {
+		title += ": " + mapping.OneLine(path.Base(j.Program))
+	}
+	about := []string{"user " + cmp.Or(mapping.OneLine(j.User), "unknown"), "world " + mapping.OneLine(j.World),
+		fmt.Sprintf("%d of %s", j.Observed, units.Count(j.WorldSize, "rank")), units.Count(j.Nodes, "node")}
+	if j.Library != "" {
+		about = append(about, mapping.OneLine(j.Library))
+	}
+	if j.Started != nil {
+		about = append(about, "began "+j.Started.Local().Format(time.DateTime), state(r)+" "+units.Duration(r.Lasted()))
+		if j.Ended == nil { // what comes later isn't in it
+			about = append(about, "as of "+r.Time.Local().Format(time.DateTime))
+		}
+	}
+	return &view{Title: title, About: strings.Join(about, ", "), Verdict: mapping.OneLine(r.Verdict.Text), report: r}
+}
+
+func state(r *job.Report) string {
+	if r.Job.Ended != nil {
+		return "ended after"
+	}
+	return "runs for"
+}
+
+func (v *view) sections() (all []section) {
+	for _, s := range []section{v.efficiency(), v.underWay(), v.calls(), v.ranks(), v.sizes(), v.messages(),
+		v.levels()} {
+		if len(s.Rows) > 0 {
+			all = append(all, s.clean())
+		}
+	}
+	if v.report.LeftOut > 0 {
+		all = append(all, section{Title: "Left out", Heads: []string{""}, Rows: []row{{Cells: []string{fmt.Sprintf(
+			"%d ranks or series had no room in an exporter's answer", v.report.LeftOut)}}}})
+	}
+	return all
+}
+
+// clean is the section as text that may stand anywhere.
+func (s section) clean() section {
+	for _, row := range s.Rows {
+		for i, cell := range row.Cells {
+			row.Cells[i] = mapping.OneLine(cell)
+		}
+	}
+	return s
+}
+
+func (v *view) calls() section {
+	s := section{Title: "Time in MPI, of all ranks", Heads: []string{"SHARE", "TIME", "CALLS", "MEAN", "FUNCTION", "ON",
+		"MOST IN RANK", "BYTES A CALL"}}
+	list := v.report.Calls
+	for i := range list[:min(len(list), shownCalls)] {
+		c := &list[i]
+		mean := ""
+		if c.Calls > 0 {
+			mean = units.Duration(c.Seconds / c.Calls)
+		}
+		s.Rows = append(s.Rows, row{Cells: []string{units.Percent(c.Share), units.Duration(c.Seconds),
+			units.Number(c.Calls), mean,
+			c.Function, c.Object, fmt.Sprintf("%d: %s", c.Most, units.Duration(c.MostSeconds)), bytesACall(c)},
+			Parts: []part{{"mpi", min(c.Share, 1)}}})
+	}
+	if secondsOf(list) > 1.05*inside(v.report) {
+		s.Notes = append(s.Notes, "Other threads than those that initialised MPI call it, too; shares are of these "+
+			"threads' time.")
+	}
+	if more := len(list) - shownCalls; more > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more, with %s", more, units.Duration(secondsOf(list[shownCalls:]))))
+	}
+	return s
+}
+
+func secondsOf(calls []job.Call) (seconds float64) {
+	for i := range calls {
+		seconds += calls[i].Seconds
+	}
+	return seconds
+}
+
+// inside is all ranks' time in MPI, of the threads that initialised it.
+func inside(r *job.Report) (seconds float64) {
+	for i := range r.Ranks {
+		seconds += r.Ranks[i].Inside
+	}
+	return seconds
+}
+
+// bytesACall is how many bytes a call has had on average, by direction.
+func bytesACall(c *job.Call) string {
+	var parts []string
+	for _, direction := range slices.Sorted(maps.Keys(c.Bytes)) {
+		if c.Calls > 0 {
+			parts = append(parts, units.Bytes(c.Bytes[direction]/c.Calls)+" "+direction)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (v *view) ranks() section {
+	s := section{Title: "Ranks, from late to early", Heads: []string{"RANK", "NODE", "STATE", "USEFUL", "SEND", "FILE",
+		"COLLECTIVE", "WAIT"}}
+	list := v.report.Ranks
+	for i := range list {
+		if len(list) > shownLate+shownEarly && i >= shownLate && i < len(list)-shownEarly {
+			if i == shownLate {
+				s.Rows = append(s.Rows, row{Cells: []string{fmt.Sprintf("… %d more", len(list)-shownLate-shownEarly)}})
+			}
+			continue
+		}
+		r := &list[i]
+		name := strconv.Itoa(r.Rank)
+		if r.Dup > 0 {
+			name += fmt.Sprintf(" (dup %d)", r.Dup)
+		}
+		parts := partsOf(r)
+		cells := []string{name, r.Node, cmp.Or(r.End, r.State)}
+		for _, p := range parts {
+			if r.Observed > 0 {
+				cells = append(cells, units.Percent(p.Share))
+			} else {
+				cells = append(cells, "") // its calls are not measured
+			}
+		}
+		s.Rows = append(s.Rows, row{Cells: cells, Parts: parts})
+	}
+	return s
+}
+
+func (v *view) sizes() section {
+	s := section{Title: "Sizes of calls", Heads: []string{"CALLS", "MEDIAN UP TO", "90 % UP TO", "ALL UP TO", "FUNCTION",
+		"ON"}}
+	list := v.report.Sizes
+	for i := range list[:min(len(list), shownCalls)] {
+		of := &list[i]
+		s.Rows = append(s.Rows, row{Cells: []string{units.Number(of.Calls), upTo(of.AtMost(0.5)), upTo(of.AtMost(0.9)),
+			upTo(of.AtMost(1)), of.Function, of.Object}})
+	}
+	if more := len(list) - shownCalls; more > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more", more))
+	}
+	return s
+}
+
+func upTo(size float64) string {
+	if size == job.LargestSize {
+		return "more"
+	}
+	return units.Bytes(size)
+}
+
+func (v *view) messages() section {
+	s := section{Title: "Messages, by sender and receiver", Heads: []string{"BYTES", "MESSAGES", "MEAN", "FROM", "TO"}}
+	list := v.report.Messages
+	for i := range list[:min(len(list), shownPairs)] {
+		m := &list[i]
+		s.Rows = append(s.Rows, row{Cells: []string{units.Bytes(m.Bytes), units.Number(m.Messages),
+			units.Bytes(m.Bytes / m.Messages), strconv.Itoa(m.From), m.To}, Parts: []part{{"send", m.Bytes / max(list[0].Bytes,
+			1)}}})
+	}
+	if more := len(list) - shownPairs; more > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more pairs", more))
+	}
+	return s
+}
+
+func (v *view) levels() section {
+	s := section{Title: "Queues and watermarks of the library", Heads: []string{"MOST", "IN RANK", "OF"}}
+	list := v.report.Levels
+	for i := range list[:min(len(list), shownLevels)] {
+		l := &list[i]
+		s.Rows = append(s.Rows, row{Cells: []string{units.Number(l.Most), strconv.Itoa(l.Rank),
+			l.Metric + job.LabelText(l.Labels)}})
+	}
+	if more := len(list) - shownLevels; more > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more", more))
+	}
+	return s
+}
+
+func (v *view) efficiency() section {
+	e := v.report.Verdict.Efficiency
+	if e == nil {
+		return section{}
+	}
+	s := section{Title: "Efficiency", Heads: []string{"", "", ""}}
+	for _, of := range []struct {
+		name  string
+		value float64
+		is    string
+	}{
+		{"parallel", e.Parallel, "useful time of the mean rank: load balance x communication"},
+		{"load balance", e.LoadBalance, "between nodes x within nodes"},
+		{"  between nodes", e.BetweenNodes, "mean rank / mean rank of the node with most useful time"},
+		{"  within nodes", e.WithinNodes, "that one / rank with most useful time"},
+		{"communication", e.Communication, "useful time of the rank that has most"},
+	} {
+		s.Rows = append(s.Rows, row{Cells: []string{of.name, units.Percent(of.value), of.is},
+			Parts: []part{{"useful", of.value}}})
+	}
+	if size := v.report.Job.WorldSize; e.Ranks < size {
+		s.Notes = append(s.Notes, fmt.Sprintf("Of %d of %d ranks: of the others not enough was observed.", e.Ranks, size))
+	}
+	return s
+}
+
+// underWay is where ranks are that have been in a call for longer than a second.
+func (v *view) underWay() section {
+	type place struct{ function, object, from string }
+	var places []place
+	ranks, longest := map[place][]int{}, map[place]float64{}
+	for i := range v.report.Ranks {
+		r := &v.report.Ranks[i]
+		if r.Long == nil {
+			continue
+		}
+		p := place{r.Long.Function, r.Long.Object, r.Place}
+		if p.from == "" && r.Long.Module != "" {
+			p.from = fmt.Sprintf("%s+%#x", r.Long.Module, r.Long.Offset)
+		}
+		if ranks[p] == nil {
+			places = append(places, p)
+		}
+		ranks[p] = append(ranks[p], r.Rank)
+		longest[p] = max(longest[p], r.Running)
+	}
+	s := section{Title: "Calls under way", Heads: []string{"FOR", "CALL", "ON", "RANKS", "FROM"}}
+	for _, p := range places {
+		s.Rows = append(s.Rows, row{Cells: []string{
+			time.Duration(longest[p] * float64(time.Second)).Truncate(time.Second).String(), p.function, p.object,
+			table.Shorten(table.Numbers(ranks[p]), table.MaxCell), p.from}})
+	}
+	return s
+}
