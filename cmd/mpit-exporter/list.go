@@ -124,7 +124,7 @@ func (c *listCommand) check() error {
 	case (c.saves || c.compares) && (c.selection != listing.Selection{} || c.output == "json"):
 		return cli.Usagef("list: --save and --compare are about all that there is, and have a form of their own; leave " +
 			"out --all, --cvars, --objects, --categories, --category and --output")
-	case len(c.program) > 0 && c.exporter.ChoosesRanks():
+	case len(c.program) > 0 && len(c.exporter.Labels()) > 0:
 		return cli.Usagef("list: --jobid, --world, --user and --rank choose among the ranks of an exporter; " +
 			"they can't be used with a program")
 	case len(c.program) == 0 && (c.settings.CallsSaid || c.settings.Monitoring || len(c.settings.Deny) > 0):

@@ -77,11 +77,6 @@ func (c *reportCommand) run(ctx context.Context, std cli.Stdio) error {
 	return nil
 }
 
-func (c *reportCommand) which() (which report.Which) {
-	which.JobID, which.World, which.User, which.Rank = c.exporter.Labels()
-	return which
-}
-
 func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	r, err := c.find(ctx, std)
 	if err != nil {
@@ -123,7 +118,7 @@ func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*job.Report, e
 	var answers []api.ValueList
 	var err error
 	if c.prometheus != "" {
-		answers, err = report.AskPrometheus(ctx, c.prometheus, c.which(), time.Now(), c.since)
+		answers, err = report.AskPrometheus(ctx, c.prometheus, c.exporter.Labels(), time.Now(), c.since)
 	} else {
 		answers = make([]api.ValueList, 1)
 		answers[0], err = c.exporter.Values(ctx, "asking the exporter", "; or ask Prometheus: --prometheus=URL")
@@ -160,7 +155,7 @@ func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*job.Report, e
 // names a user means no others.
 func (c *reportCommand) own(found []*job.Report) []*job.Report {
 	own := slices.DeleteFunc(slices.Clone(found), func(r *job.Report) bool { return !client.Own(uidOf(&r)) })
-	if len(own) == 0 || c.which().User != "" {
+	if len(own) == 0 || c.exporter.Labels()["user"] != "" {
 		return found
 	}
 	return own

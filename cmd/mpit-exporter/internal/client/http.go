@@ -46,11 +46,12 @@ func (c *HTTP) AddRankFlag(cmd *kingpin.CmdClause) {
 	cmd.Flag("rank", "Show only this rank.").PlaceHolder("N").StringVar(&c.rank)
 }
 
-// ChoosesRanks says whether only some ranks are meant.
-func (c *HTTP) ChoosesRanks() bool { return c.query() != "" }
-
-// Labels are those of the ranks that are meant; "" stands for any.
-func (c *HTTP) Labels() (jobID, world, user, rank string) { return c.jobID, c.world, c.user, c.rank }
+// Labels are those that ranks must have that are meant.
+func (c *HTTP) Labels() map[string]string {
+	labels := map[string]string{"jobid": c.jobID, "world": c.world, "user": c.user, "rank": c.rank}
+	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
+	return labels
+}
 
 // With is the same with a parameter more, which may be a label.
 func (c *HTTP) With(name, value string) *HTTP {
@@ -65,10 +66,8 @@ func (c *HTTP) With(name, value string) *HTTP {
 
 func (c *HTTP) query() string {
 	query := url.Values{}
-	for name, value := range map[string]string{"jobid": c.jobID, "world": c.world, "user": c.user, "rank": c.rank} {
-		if value != "" {
-			query.Set(name, value)
-		}
+	for name, value := range c.Labels() {
+		query.Set(name, value)
 	}
 	maps.Copy(query, c.more)
 	return query.Encode()

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -28,16 +29,11 @@ const (
 	remedy     = "; choose with --jobid, --user, --world or --rank, or look less far back with --since"
 )
 
-// Which says which ranks are meant; "" stands for any.
-type Which struct{ JobID, World, User, Rank string }
-
-func (w Which) selector() string {
+// selector is what chooses series of ranks by these labels.
+func selector(which map[string]string) string {
 	var all []string
-	for _, l := range []struct{ name, value string }{{"jobid", w.JobID}, {"world", w.World}, {"user", w.User},
-		{"rank", w.Rank}} {
-		if l.value != "" {
-			all = append(all, l.name+"="+strconv.Quote(l.value))
-		}
+	for _, name := range slices.Sorted(maps.Keys(which)) {
+		all = append(all, name+"="+strconv.Quote(which[name]))
 	}
 	return strings.Join(append(all, `rank!=""`), ", ")
 }
@@ -52,28 +48,30 @@ const (
 
 var isLevelName = regexp.MustCompile(`^(` + levelNames + `)$`)
 
-// AskPrometheus asks the Prometheus at an address what it has of jobs, up to a moment and since so long before it. It returns
-// what job.Of takes.
-func AskPrometheus(ctx context.Context, address string, which Which, at time.Time, since time.Duration) (
-	[]api.ValueList, error) {
+// AskPrometheus asks the Prometheus at an address what it has of jobs whose ranks have these labels, up to a moment and
+// since so long before it. It returns what job.Of takes: nodes may be many, and jobs may have ended.
+func AskPrometheus(
+	ctx context.Context, address string, which map[string]string, at time.Time, since time.Duration,
+) ([]api.ValueList, error) {
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" {
 		return nil, fmt.Errorf("--prometheus %q: an address such as http://prometheus:9090 is needed", address)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, fmt.Errorf("no whole answer within %s%s", askTimeout, remedy))
+	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout,
+		fmt.Errorf("no whole answer within %s%s", askTimeout, remedy))
 	defer cancel()
 	v := newVector(at)
 	for _, query := range []struct {
 		text string
 		take func(s *model.Sample)
 	}{
-		{fmt.Sprintf("last_over_time("+lasting+"[%ds])", which.selector(), int(since.Seconds())), v.takeLasting},
-		{fmt.Sprintf(current, which.selector()), v.takeCurrent},
+		{fmt.Sprintf("last_over_time("+lasting+"[%ds])", selector(which), int(since.Seconds())), v.takeLasting},
+		{fmt.Sprintf(current, selector(which)), v.takeCurrent},
 	} {
 		u := base.JoinPath("api", "v1", "query")
 		u.RawQuery = url.Values{"query": {query.text}, "time": {moment(at)}}.Encode()
 		err := client.Fetch(ctx, u, "Prometheus", room, func(d *json.Decoder) error {
-			return eachSample(d, v.taking(query.take))
+			return v.read(d, query.take)
 		})
 		if errors.Is(err, client.ErrTooLarge) {
 			err = fmt.Errorf("%w%s", err, remedy)
@@ -90,72 +88,50 @@ func moment(at time.Time) string {
 	return strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64)
 }
 
-// taking is take within the bound on ranks.
-func (v *vector) taking(take func(s *model.Sample)) func(s *model.Sample) error {
-	return func(s *model.Sample) error {
+// read reads Prometheus' answer, with a bound on ranks.
+func (v *vector) read(d *json.Decoder, take func(s *model.Sample)) error {
+	var answer struct {
+		Data struct {
+			Result samples `json:"result"`
+		} `json:"data"`
+	}
+	answer.Data.Result.take = func(s *model.Sample) error {
 		if take(s); len(v.ranks) > maxRanks {
 			return fmt.Errorf("%w: it has more than %d ranks", client.ErrTooLarge, maxRanks)
 		}
 		return nil
 	}
-}
-
-// eachSample hands over the samples of Prometheus' answer one by one: all together would take as much memory again.
-func eachSample(d *json.Decoder, take func(s *model.Sample) error) error {
-	known := false
-	err := members(d, func(name string) error {
-		if name != "data" {
-			return skip(d)
-		}
-		return members(d, func(name string) error {
-			if name != "result" {
-				return skip(d)
-			}
-			known = true
-			return list(d, '[', func() error {
-				s := &model.Sample{}
-				if err := d.Decode(s); err != nil {
-					return err
-				}
-				return take(s)
-			})
-		})
-	})
-	if err == nil && !known {
+	err := d.Decode(&answer)
+	if err == nil && !answer.Data.Result.known {
 		err = errors.New("there is no result")
 	}
 	return err
 }
 
-// members calls of for the name of each member of an object, and of decodes its value.
-func members(d *json.Decoder, of func(name string) error) error {
-	return list(d, '{', func() error {
-		name, err := d.Token()
-		if err != nil {
-			return err
-		}
-		return of(name.(string)) //nolint:forcetypeassert // the decoder's word: members have names
-	})
+// samples hands them over one by one: all together would take as much memory again.
+type samples struct {
+	take  func(s *model.Sample) error
+	known bool
 }
 
-// list calls next for each part of an object or array.
-func list(d *json.Decoder, begin json.Delim, next func() error) error {
-	switch token, err := d.Token(); {
-	case err != nil:
-		return err
-	case token != begin:
-		return fmt.Errorf("there is no %v where one belongs", begin)
+// UnmarshalJSON reads the list of them.
+func (s *samples) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if token, err := d.Token(); err != nil || token != json.Delim('[') {
+		return errors.New("its result is no list")
 	}
 	for d.More() {
-		if err := next(); err != nil {
+		one := &model.Sample{}
+		if err := d.Decode(one); err != nil {
+			return err
+		}
+		if err := s.take(one); err != nil {
 			return err
 		}
 	}
-	_, err := d.Token()
-	return err
+	s.known = true
+	return nil
 }
-
-func skip(d *json.Decoder) error { return d.Decode(&json.RawMessage{}) }
 
 // rankID names a rank and the node that it is on.
 type rankID struct{ jobID, world, user, rank, dup, instance string }

@@ -3,7 +3,7 @@ package report
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -29,7 +29,7 @@ func ask(ctx context.Context, t *testing.T, answer func(w io.Writer)) ([]*job.Re
 		answer(w)
 	}))
 	defer server.Close()
-	answers, err := AskPrometheus(ctx, server.URL, Which{}, jobtest.Began, time.Hour)
+	answers, err := AskPrometheus(ctx, server.URL, nil, jobtest.Began, time.Hour)
 	return job.Of(answers, nil), err
 }
 
@@ -64,12 +64,20 @@ func TestEndlessAnswer(t *testing.T) {
 
 func TestTooManyRanks(t *testing.T) {
 	v := newVector(jobtest.Began)
-	take := v.taking(v.takeCurrent)
-	for n := range maxRanks + 1 {
-		err := take(&model.Sample{Metric: model.Metric{"__name__": "mpit_rank_up",
-			"jobid": model.LabelValue(strconv.Itoa(n))}})
-		require.Equal(t, n == maxRanks, errors.Is(err, client.ErrTooLarge), "rank %d", n)
+	read := func(from, to int) error {
+		text := `{"data":{"result":[`
+		for n := from; n < to; n++ {
+			text += fmt.Sprintf(`{"metric":{"__name__":"mpit_rank_up","jobid":"%d"},"value":[0,"1"]},`, n)
+		}
+		text = strings.TrimSuffix(text, ",") + "]}}"
+		return v.read(json.NewDecoder(strings.NewReader(text)), v.takeCurrent)
 	}
+	for n := range maxRanks - 1 {
+		v.takeCurrent(&model.Sample{Metric: model.Metric{"__name__": "mpit_rank_up",
+			"jobid": model.LabelValue(strconv.Itoa(n))}})
+	}
+	require.NoError(t, read(maxRanks-1, maxRanks))
+	require.ErrorIs(t, read(maxRanks, maxRanks+1), client.ErrTooLarge)
 }
 
 func TestGarbage(t *testing.T) {
@@ -79,11 +87,11 @@ func TestGarbage(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, text)
 		}))
-		_, err := AskPrometheus(t.Context(), server.URL, Which{}, jobtest.Began, time.Hour)
+		_, err := AskPrometheus(t.Context(), server.URL, nil, jobtest.Began, time.Hour)
 		assert.ErrorContains(t, err, "does not answer like Prometheus: ", text)
 		server.Close()
 	}
-	_, err := AskPrometheus(t.Context(), "prometheus:9090", Which{}, jobtest.Began, time.Hour)
+	_, err := AskPrometheus(t.Context(), "prometheus:9090", nil, jobtest.Began, time.Hour)
 	assert.ErrorContains(t, err, "--prometheus \"prometheus:9090\": an address such as")
 }
 
@@ -105,10 +113,10 @@ func FuzzSamples(f *testing.F) {
 		`{"metric":{"__name__":"mpit_call_running_info","offset":"0x10"},"value":[0,"1"]}]}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		v := newVector(jobtest.Began)
-		err := eachSample(json.NewDecoder(strings.NewReader(text)), v.taking(func(s *model.Sample) {
+		err := v.read(json.NewDecoder(strings.NewReader(text)), func(s *model.Sample) {
 			v.takeLasting(s)
 			v.takeCurrent(s)
-		}))
+		})
 		for _, r := range job.Of(v.answers(), nil) {
 			if err := JSON(r, io.Discard); err != nil {
 				t.Error(err)

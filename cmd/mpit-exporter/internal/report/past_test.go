@@ -68,7 +68,7 @@ func TestAsk(t *testing.T) {
 	}))
 	defer server.Close()
 	at := jobtest.Began.Add(time.Hour)
-	answers, err := AskPrometheus(t.Context(), server.URL, Which{JobID: "17", User: `a"b`}, at, time.Hour)
+	answers, err := AskPrometheus(t.Context(), server.URL, map[string]string{"jobid": "17", "user": `a"b`}, at, time.Hour)
 	require.NoError(t, err)
 	for _, query := range queries {
 		assert.Contains(t, query, `jobid="17", user="a\"b", rank!=""`)
@@ -97,6 +97,6 @@ func TestAsk(t *testing.T) {
 		}
 	}
 	server.Close()
-	_, err = AskPrometheus(t.Context(), server.URL, Which{}, at, time.Hour)
+	_, err = AskPrometheus(t.Context(), server.URL, nil, at, time.Hour)
 	assert.ErrorContains(t, err, "asking "+server.URL)
 }
