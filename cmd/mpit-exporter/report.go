@@ -128,8 +128,8 @@ func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*job.Report, e
 	}
 	var place func(r *api.RankStatus) string
 	if c.prometheus == "" { // what runs there isn't here
-		of := placeOfOwn()
-		place = func(r *api.RankStatus) string { return of(r.PID, r.UID, r.Calls.Long) }
+		var files callers
+		place = func(r *api.RankStatus) string { return files.of(r.PID, r.UID, r.Calls.Long) }
 	}
 	found := job.Of(answers, place)
 	if own := c.own(found); len(own) < len(found) {

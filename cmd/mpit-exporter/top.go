@@ -126,11 +126,11 @@ type topState struct {
 
 	reports []*job.Report
 	moved   map[jobKey]*top.Movement
-	place   func(pid int, uid uint32, call *api.LongCall) string
+	callers callers
 }
 
 func (c *topCommand) state(plain bool) *topState {
-	return &topState{plain: plain, raw: c.raw, moved: map[jobKey]*top.Movement{}, place: placeOfOwn()}
+	return &topState{plain: plain, raw: c.raw, moved: map[jobKey]*top.Movement{}}
 }
 
 // at is the place of the picked job.
@@ -152,7 +152,7 @@ func (s *topState) take(a *answer) {
 	for _, r := range s.reports {
 		for i := range r.Ranks {
 			if of := &r.Ranks[i]; of.Long != nil {
-				of.Place = s.place(of.PID, of.UID, of.Long)
+				of.Place = s.callers.of(of.PID, of.UID, of.Long)
 			}
 		}
 	}
@@ -211,21 +211,28 @@ func lastOf(reports []*job.Report) (at time.Time) {
 	return at
 }
 
-// show is write for a terminal. An exporter that is away is waited for: it may be on its way back.
+// show is write for a terminal. An exporter that is away is waited for: it may be on its way back. One that is slow
+// isn't asked twice at once.
 func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
 	s := c.state(false)
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	answers := make(chan answer)
-	looks := make(chan topState, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.ask(ctx, looks, answers)
+	asking, again := false, false
+	ask := func() {
+		if again = asking; again {
+			return
+		}
+		asking = true
+		q := *s
+		go func() { answers <- c.look(ctx, &q) }()
+	}
+	defer func() {
+		cancel()
+		if asking {
+			<-answers
+		}
 	}()
-	defer func() { cancel(); <-done }()
-
-	looks <- *s
+	ask()
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	shown, help := 0, false
@@ -241,6 +248,7 @@ func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
 		case <-ctx.Done():
 			return nil
 		case a := <-answers:
+			asking = false
 			var exit *cli.Error
 			switch {
 			case errors.As(a.err, &exit):
@@ -254,6 +262,9 @@ func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
 					return nil
 				}
 			}
+			if again {
+				ask()
+			}
 		case e := <-screen.Events():
 			key := top.Key(e)
 			switch {
@@ -264,10 +275,10 @@ func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
 			case key == "?", key == "h":
 				help = true
 			case c.obey(s, key):
-				nudge(looks, *s)
+				ask()
 			}
 		case <-tick.C:
-			nudge(looks, *s)
+			ask()
 		}
 	}
 }
@@ -295,41 +306,4 @@ func (c *topCommand) obey(s *topState, key string) bool {
 		s.picked = keyOf(s.reports[(s.at(s.reports)+step+n)%n])
 	}
 	return true
-}
-
-// placeOfOwn returns what says where in a program a call was made, of the ranks of whoever runs this: of others no file
-// is opened that they have named.
-func placeOfOwn() func(pid int, uid uint32, call *api.LongCall) string {
-	var files callers
-	return func(pid int, uid uint32, call *api.LongCall) string {
-		if !client.Own(uid) {
-			return ""
-		}
-		return files.name(pid, call.Module, call.Offset)
-	}
-}
-
-// nudge puts a question into a channel of capacity one, unless it is full.
-func nudge(c chan topState, s topState) {
-	select {
-	case c <- s:
-	default:
-	}
-}
-
-// ask looks whenever it is told to, one look after the other: an exporter that is slow isn't asked twice at once.
-func (c *topCommand) ask(ctx context.Context, looks <-chan topState, answers chan<- answer) {
-	for {
-		var q topState
-		select {
-		case <-ctx.Done():
-			return
-		case q = <-looks:
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case answers <- c.look(ctx, &q):
-		}
-	}
 }

@@ -73,6 +73,6 @@ func TestTopOpensNoFileOfOthers(t *testing.T) {
 	code := file.Section(".text")
 	call := &api.LongCall{Module: program, Offset: symbols[at].Value - code.Addr + code.Offset + 1}
 	for uid, want := range map[uint32]string{uint32(os.Getuid()): "main (<stdin>:1)", uint32(os.Getuid()) + 1: ""} {
-		assert.Equal(t, want, placeOfOwn()(0, uid, call), "user %d", uid)
+		assert.Equal(t, want, new(callers).of(0, uid, call), "user %d", uid)
 	}
 }

@@ -3,13 +3,14 @@ package main
 import (
 	"debug/dwarf"
 	"debug/elf"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // maxDebugInfo is how large a file's debugging information may be that is looked at: it is read whole.
@@ -25,6 +26,15 @@ type codeAt struct {
 	offset uint64
 }
 
+// of names the code that has made a call, of the ranks of whoever runs this: of others no file is opened that they have
+// named.
+func (r *callers) of(pid int, uid uint32, call *api.LongCall) string {
+	if !client.Own(uid) {
+		return ""
+	}
+	return r.name(pid, call.Module, call.Offset)
+}
+
 // name names the code that calls what returns to an offset in a file, as "function (file.c:12)" or what of it is
 // known, and "" if nothing is. pid is the process that has mapped the file, which may see other files than this one
 // does; 0: not known.
@@ -38,7 +48,7 @@ func (r *callers) name(pid int, path string, offset uint64) string {
 	at := codeAt{seenBy(pid, path), offset - 1} // the call itself: behind it another function may begin
 	name, known := r.found[at]
 	if !known {
-		name, _ = caller(at) // nothing is found in a file that can't be read, and module and offset are shown
+		name = caller(at)
 		r.found[at] = name
 	}
 	return name
@@ -54,34 +64,32 @@ func seenBy(pid int, path string) string {
 	return path
 }
 
-// errNotRegular is why a file isn't opened that could hold up whoever reads it.
-var errNotRegular = errors.New("it is no regular file")
-
-func caller(at codeAt) (string, error) {
+// caller is "" for a file that can't be read; then module and offset are shown.
+func caller(at codeAt) string {
 	f, err := os.OpenFile(at.path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for a writer
 	if err != nil {
-		return "", fmt.Errorf("opening a program: %w", err)
+		return ""
 	}
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("reading %s: %w", at.path, errors.Join(err, errNotRegular))
+		return ""
 	}
 	program, err := elf.NewFile(f)
 	if err != nil {
-		return "", fmt.Errorf("reading %s: %w", at.path, err)
+		return ""
 	}
 	address, ok := addressOf(program, at.offset)
 	if !ok {
-		return "", fmt.Errorf("%s: nothing is loaded from offset %#x", at.path, at.offset)
+		return ""
 	}
 	name, line := functionAt(program, address), lineAt(program, address)
 	switch {
 	case line == "":
-		return name, nil
+		return name
 	case name == "":
-		return line, nil
+		return line
 	}
-	return name + " (" + line + ")", nil
+	return name + " (" + line + ")"
 }
 
 // addressOf is the address that the linker has given to what stands at an offset in the file.
