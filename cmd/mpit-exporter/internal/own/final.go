@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,75 +18,47 @@ type finalPush struct {
 	wait time.Duration                     // how long a rank waits
 	log  *slog.Logger
 
-	mu      sync.Mutex
-	next    *pushTurn // that has not begun; nil: none
-	running bool
+	turn      chan struct{} // has a token while somebody pushes
+	begun     atomic.Int64  // how many pushes have
+	delivered int64         // number of the last that was delivered; its is whose turn it is
 }
 
-// pushTurn is a push, or will be one.
-type pushTurn struct {
-	done      chan struct{} // closed at its end
-	delivered bool
+func newFinalPush(wait time.Duration, log *slog.Logger) *finalPush {
+	return &finalPush{wait: wait, log: log, turn: make(chan struct{}, 1)}
 }
 
 // await returns when a push that has begun after its call has been delivered, or the wait is over.
 func (f *finalPush) await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, f.wait)
 	defer cancel()
-	for {
-		turn := f.join() //nolint:contextcheck // a push is for all who wait, and has a time of its own
+	came := f.begun.Load()
+	for delivered := false; !delivered; {
 		select {
-		case <-turn.done:
+		case f.turn <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
-		if turn.delivered {
-			return
+		if delivered = f.delivered > came || f.deliver(ctx); !delivered {
+			select { // and nobody else pushes meanwhile
+			case <-time.After(pushAgain):
+			case <-ctx.Done():
+			}
 		}
-		select {
-		case <-time.After(pushAgain):
-		case <-ctx.Done():
-			return
-		}
+		<-f.turn
 	}
 }
 
-// join returns the next push to begin, which begins at once unless one is under way.
-func (f *finalPush) join() *pushTurn {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.next == nil {
-		f.next = &pushTurn{done: make(chan struct{})}
+// deliver pushes for all that wait.
+func (f *finalPush) deliver(ctx context.Context) bool {
+	number := f.begun.Add(1)
+	var err error
+	for _, push := range f.push {
+		err = errors.Join(err, push(ctx))
 	}
-	turn := f.next
-	if !f.running {
-		f.running = true
-		go f.run()
+	if err != nil {
+		f.log.Warn("Last values were not delivered while their ranks waited", "err", err)
+		return false
 	}
-	return turn
-}
-
-// run pushes until nobody waits. Each push has its own timeout: those who wait for it may give up before.
-func (f *finalPush) run() {
-	for {
-		f.mu.Lock()
-		turn := f.next
-		f.next = nil
-		f.running = turn != nil
-		f.mu.Unlock()
-		if turn == nil {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), f.wait)
-		var err error
-		for _, push := range f.push {
-			err = errors.Join(err, push(ctx))
-		}
-		cancel()
-		if err != nil {
-			f.log.Warn("Last values were not delivered while their ranks waited", "err", err)
-		}
-		turn.delivered = err == nil
-		close(turn.done)
-	}
+	f.delivered = number
+	return true
 }

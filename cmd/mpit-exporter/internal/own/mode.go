@@ -250,7 +250,7 @@ func (o *Mode) endKilled(ranks []api.RankValues) (killed bool) {
 // deliver lets ranks that end wait for this, too.
 func (o *Mode) deliver(push func(ctx context.Context) error) {
 	if o.finals == nil {
-		o.finals = &finalPush{wait: o.order.Wait, log: o.log}
+		o.finals = newFinalPush(o.order.Wait, o.log)
 	}
 	o.finals.push = append(o.finals.push, push)
 }

@@ -200,69 +200,69 @@ func TestAwaitEndOfAContext(t *testing.T) {
 func TestFinalPush(t *testing.T) {
 	var began atomic.Int64
 	hold := make(chan struct{})
-	f := &finalPush{wait: cmdtest.Patience, log: slog.New(slog.DiscardHandler),
-		push: []func(context.Context) error{func(context.Context) error {
-			began.Add(1)
-			<-hold
-			return nil
-		}}}
+	f := pushBy(cmdtest.Patience, func(context.Context) error {
+		began.Add(1)
+		<-hold
+		return nil
+	})
 	wait := func() chan struct{} {
-		done := make(chan struct{})
+		came, done := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(done)
+			close(came)
 			f.await(t.Context())
 		}()
+		<-came
 		return done
 	}
 	first := wait()
 	require.Eventually(t, func() bool { return began.Load() == 1 }, cmdtest.Patience, time.Millisecond)
-	turn := f.join()
+	var later []chan struct{}
 	for range 10 {
-		require.Same(t, turn, f.join(), "one push is for all who come during another one")
+		later = append(later, wait())
 	}
-	later := wait()
 	hold <- struct{}{}
 	<-first
 	require.Eventually(t, func() bool { return began.Load() == 2 }, cmdtest.Patience, time.Millisecond)
-	select {
-	case <-turn.done:
-		t.Fatal("it was not in the first push")
-	case <-later:
-		t.Fatal("it was not in the first push")
-	default:
+	for _, done := range later {
+		select {
+		case <-done:
+			t.Fatal("it was not in the first push")
+		default:
+		}
 	}
 	close(hold)
-	<-turn.done
-	<-later
+	for _, done := range later {
+		<-done
+	}
 	assert.LessOrEqual(t, began.Load(), int64(3), "a third one only if the last to wait has come during the second")
-	require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return !f.running }, cmdtest.Patience,
-		time.Millisecond)
+}
+
+// pushBy is a finalPush that does this.
+func pushBy(wait time.Duration, push func(context.Context) error) *finalPush {
+	f := newFinalPush(wait, slog.New(slog.DiscardHandler))
+	f.push = append(f.push, push)
+	return f
 }
 
 // TestFinalPushIsTriedAgain while there is time.
 func TestFinalPushIsTriedAgain(t *testing.T) {
 	began := 0
-	f := &finalPush{wait: cmdtest.Patience, log: slog.New(slog.DiscardHandler),
-		push: []func(context.Context) error{func(context.Context) error {
-			if began++; began < 3 {
-				return errors.New("the receiver is away")
-			}
-			return nil
-		}}}
+	f := pushBy(cmdtest.Patience, func(context.Context) error {
+		if began++; began < 3 {
+			return errors.New("the receiver is away")
+		}
+		return nil
+	})
 	f.await(t.Context())
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	assert.Equal(t, 3, began)
 }
 
 // TestFinalPushIsBounded: a receiver that never answers keeps nobody.
 func TestFinalPushIsBounded(t *testing.T) {
-	f := &finalPush{wait: 20 * time.Millisecond, log: slog.New(slog.DiscardHandler),
-		push: []func(context.Context) error{func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}}}
+	f := pushBy(20*time.Millisecond, func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
 	f.await(t.Context())
-	require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return !f.running }, cmdtest.Patience,
-		time.Millisecond)
 }
