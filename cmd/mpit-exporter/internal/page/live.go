@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
@@ -27,7 +26,6 @@ type Live struct {
 	window Window
 
 	turn   chan struct{} // has a token: whoever takes it asks and answers, and everybody else waits
-	mu     sync.Mutex
 	past   job.Window
 	left   []api.LeftOut // ranks that had no room the last time
 	forget *time.Timer
@@ -50,9 +48,9 @@ func NewLive(window Window) *Live {
 
 // drop forgets everything: there has been no request for long.
 func (l *Live) drop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	<-l.turn
 	l.past, l.left = job.Window{Longest: Kept}, nil
+	l.turn <- struct{}{}
 }
 
 // take waits for the turn.
@@ -67,33 +65,18 @@ func (l *Live) take(ctx context.Context) (giveBack func(), err error) {
 
 // look returns the report on every job of the last window (job.Window.Since). The caller has the turn.
 func (l *Live) look(ctx context.Context, window time.Duration) (look, error) {
-	if time.Since(l.last()) >= apart {
+	l.forget.Reset(2 * Kept)
+	if time.Since(l.past.Now()) >= apart {
 		list, err := l.window(ctx)
 		if err != nil {
 			return look{}, err
 		}
-		if list.Time.Sub(l.last()) >= apart { // unless it has been known
-			l.remember(job.Of([]api.ValueList{list}, nil), &list)
+		if list.Time.Sub(l.past.Now()) >= apart { // unless it has been known
+			l.past.Add(list.Time, job.Of([]api.ValueList{list}, nil), apart)
+			l.left = list.LeftOut
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	return look{l.past.Now(), l.past.Since(window), l.left}, nil
-}
-
-// last is when the exporter was last asked.
-func (l *Live) last() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.forget.Reset(2 * Kept)
-	return l.past.Now()
-}
-
-func (l *Live) remember(reports []*job.Report, list *api.ValueList) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.past.Add(list.Time, reports, apart)
-	l.left = list.LeftOut
 }
 
 // Job is what is said of a job in a line.

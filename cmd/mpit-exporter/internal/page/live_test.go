@@ -115,9 +115,10 @@ func TestMomentsAreShared(t *testing.T) {
 		}
 		assert.LessOrEqual(t, n.asked, int(Kept/apart)+1, "scrapes wait while values are copied")
 		time.Sleep(3 * Kept)
-		l.mu.Lock()
+		giveBack, err := l.take(t.Context())
+		require.NoError(t, err)
+		defer giveBack()
 		assert.Zero(t, l.past.Now(), "there has been no request for long")
-		l.mu.Unlock()
 	})
 }
 

@@ -1,7 +1,8 @@
-// Package render writes reports and comparisons (package report) for people: as text for a terminal, and as a page of
-// HTML that needs nothing else.
+// Package report is what is written of jobs for people: reports and comparisons (package job) as text for a terminal and
+// as pages of HTML that need nothing else.
 //
-// view.go makes tables of a report, which text.go and page.go write.
+// view.go makes tables of a report, which text.go and html.go write. file.go is a report's file, which the exporters of
+// a job's nodes write together while it runs. past.go asks a Prometheus what it has of jobs.
 package report
 
 import (
@@ -131,10 +132,7 @@ func (v *view) calls() section {
 		s.Notes = append(s.Notes, "Other threads than those that initialised MPI call it, too; shares are of these "+
 			"threads' time.")
 	}
-	if more := len(list) - shownCalls; more > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more, with %s", more, units.Duration(secondsOf(list[shownCalls:]))))
-	}
-	return s
+	return s.andMore(len(list)-shownCalls, ", with "+units.Duration(secondsOf(list[min(len(list), shownCalls):])))
 }
 
 func secondsOf(calls []job.Call) (seconds float64) {
@@ -202,8 +200,13 @@ func (v *view) sizes() section {
 		s.Rows = append(s.Rows, row{Cells: []string{units.Number(of.Calls), upTo(of.AtMost(0.5)), upTo(of.AtMost(0.9)),
 			upTo(of.AtMost(1)), of.Function, of.Object}})
 	}
-	if more := len(list) - shownCalls; more > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more", more))
+	return s.andMore(len(list)-shownCalls, "")
+}
+
+// andMore notes how many rows there are besides.
+func (s section) andMore(more int, of string) section {
+	if more > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more%s", more, of))
 	}
 	return s
 }
@@ -224,10 +227,7 @@ func (v *view) messages() section {
 			units.Bytes(m.Bytes / m.Messages), strconv.Itoa(m.From), m.To}, Parts: []part{{"send", m.Bytes / max(list[0].Bytes,
 			1)}}})
 	}
-	if more := len(list) - shownPairs; more > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more pairs", more))
-	}
-	return s
+	return s.andMore(len(list)-shownPairs, " pairs")
 }
 
 func (v *view) levels() section {
@@ -238,10 +238,7 @@ func (v *view) levels() section {
 		s.Rows = append(s.Rows, row{Cells: []string{units.Number(l.Most), strconv.Itoa(l.Rank),
 			l.Metric + job.LabelText(l.Labels)}})
 	}
-	if more := len(list) - shownLevels; more > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("… and %d more", more))
-	}
-	return s
+	return s.andMore(len(list)-shownLevels, "")
 }
 
 func (v *view) efficiency() section {

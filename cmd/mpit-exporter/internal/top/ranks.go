@@ -36,15 +36,9 @@ const (
 	kinds
 )
 
-func sharesOf(r *job.Rank) (shares [kinds]float64) {
-	if r.Observed <= 0 {
-		return shares
-	}
-	all := [kinds]float64{r.Observed - r.Inside, r.Kind.Send, r.Kind.Wait, r.Kind.Collective, r.Kind.File}
-	for i, seconds := range all {
-		shares[i] = min(max(seconds/r.Observed, 0), 1)
-	}
-	return shares
+func sharesOf(r *job.Rank) [kinds]float64 {
+	return [kinds]float64{r.Useful(), r.Share(r.Kind.Send), r.Share(r.Kind.Wait), r.Share(r.Kind.Collective),
+		r.Share(r.Kind.File)}
 }
 
 // group is ranks that behave alike.
