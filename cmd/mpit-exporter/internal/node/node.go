@@ -26,6 +26,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/exporter/otlp"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -46,7 +47,8 @@ type Node struct {
 	hangups  <-chan os.Signal
 	Registry *prometheus.Registry // what is known of this process, which OTLP gets too
 	Runtime  *prometheus.Registry // Go's figures of it
-	Pushing  *Pushing             // nil: none
+	OTLP     otlp.Config          // how is pushed
+	Pusher   *otlp.Pusher         // nil: nothing is
 
 	closers []func() error
 }
@@ -144,13 +146,23 @@ func (n *Node) openSockets(options Options) (err error) {
 	return nil
 }
 
+// openPushing makes the pusher, and lets it be asked for. since is when no earlier exporter can have pushed any more:
+// with deltas, what began then or later is sent in whole.
 func (n *Node) openPushing(ctx context.Context, since time.Time) (err error) {
-	n.Pushing, err = newPushing(ctx, n.flags.OTLP, n.Exporter, n.Registry, n.socket.Path(), since, n.Logger)
-	if err != nil {
+	if n.OTLP, err = n.flags.OTLP.complete(n.socket.Path(), version.Version, n.Logger); err != nil {
 		return err
 	}
-	n.closers = append(n.closers, n.Pushing.Close)
-	if err := n.Registry.Register(n.Pushing.Pusher); err != nil {
+	n.OTLP.Since = since
+	reader := n.Exporter.OTelReader(exporter.OTelConfig{
+		Exponential: n.OTLP.Exponential, Version: n.OTLP.Version, Extra: n.Registry,
+	})
+	n.atEnd(reader.Close)
+	if n.Pusher, err = otlp.New(ctx, n.OTLP, reader); err != nil {
+		return err
+	}
+	n.closers = append(n.closers, n.Pusher.Close)
+	n.Exporter.Control().OnPush(n.Pusher.Push)
+	if err := n.Registry.Register(n.Pusher); err != nil {
 		return fmt.Errorf("metrics of OTLP: %w", err)
 	}
 	return nil
@@ -184,9 +196,9 @@ func (n *Node) Enclose(needs Needs) (*Enclosed, error) {
 	if n.socket.MadeDir != "" {
 		needs.Dirs = append(needs.Dirs, n.socket.MadeDir)
 	}
-	if n.Pushing != nil {
-		endpoint = n.Pushing.Config.Target()
-		needs.Receiver, needs.Certificates = true, n.Pushing.Files()
+	if n.Pusher != nil {
+		endpoint, needs.Receiver = n.OTLP.Target(), true
+		needs.Certificates = []string{n.OTLP.Certificate, n.OTLP.ClientCert, n.OTLP.ClientKey}
 	}
 	n.Logger.Info("Starting", "program", cli.ProgramName, "version", version.Info(), "agent_socket", n.socket.Path(),
 		"control_socket", control, "otlp", endpoint, "config_files", strings.Join(n.flags.configFiles, ","))

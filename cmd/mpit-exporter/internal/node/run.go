@@ -75,11 +75,7 @@ func (e *Enclosed) Run(ctx context.Context, f *Front) error {
 		answers = func(ctx context.Context) error { return n.Exporter.Control().Serve(ctx, n.control) }
 	}
 	control := begin(detached, "serving the control socket", failed, answers)
-	push := nothing
-	if n.Pushing != nil {
-		push = n.Pushing.Run
-	}
-	pushes := begin(detached, "pushing", failed, push)
+	pushes := begin(detached, "pushing", failed, n.push)
 
 	f.Ready(true)
 	notify(n.Logger, daemon.SdNotifyReady)
@@ -109,6 +105,16 @@ func (e *Enclosed) Run(ctx context.Context, f *Front) error {
 	pushes.stop() // which goes on for as long as a push may take
 	err = errors.Join(err, scrapes.end(), control.end(), pushes.end())
 	return errors.Join(err, ranks.end())
+}
+
+// push pushes until ctx ends, and once more. That it fails keeps nobody from scraping, and is no error.
+func (n *Node) push(ctx context.Context) error {
+	if n.Pusher == nil {
+		<-ctx.Done()
+	} else if err := n.Pusher.Run(ctx); err != nil {
+		n.Logger.Warn("The last push has failed", "err", err)
+	}
+	return nil
 }
 
 func (n *Node) watchedSockets() []sockets.Watched {
@@ -146,7 +152,7 @@ func (e *Enclosed) PushOnce(ctx context.Context, wait time.Duration) (points int
 			"under mpit-exporter exec on this node, and do they look there (%s)?", n.socket.Path(),
 			wait, sockets.EnvSocket)
 	}
-	return n.Pushing.Pusher.Push(ctx)
+	return n.Pusher.Push(ctx)
 }
 
 // notify tells systemd, if it wants to know.

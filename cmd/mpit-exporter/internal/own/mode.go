@@ -138,10 +138,10 @@ func (o *Mode) Options(options *node.Options) {
 // Run serves a node until the launch is over. needs are the command's.
 func (o *Mode) Run(ctx context.Context, n *node.Node, front *node.Front, needs node.Needs, page Page) error {
 	o.log, o.page = n.Logger, page
-	if n.Pushing != nil {
-		o.endpoint = n.Pushing.Config.Endpoint
+	if n.Pusher != nil {
+		o.endpoint = n.OTLP.Endpoint
 		o.deliver(func(ctx context.Context) error {
-			_, err := n.Pushing.Pusher.PushEnded(ctx)
+			_, err := n.Pusher.PushEnded(ctx)
 			return err
 		})
 	}
