@@ -17,14 +17,11 @@ type maker struct {
 	nodes     map[string]bool
 	programs  map[string]int // how many ranks say so
 	libraries map[string]int
-	calls     map[called]*Call
-	sizes     map[called]*sizes
+	calls     map[Called]*Call
+	sizes     map[Called]*sizes
 	messages  map[pair]*Messages
 	levels    map[string]*Level // by metric and labels
 }
-
-// called is a function and the object that it is called on.
-type called struct{ function, kind, object string }
 
 // who is a rank. There may be several of one number, if their job says that it is one world.
 type who struct{ rank, dup int }
@@ -46,7 +43,7 @@ func newMaker(j Job, place func(r *api.RankStatus) string) *maker {
 		place:  place,
 		report: &Report{Format: Format, Job: Job{ID: j.ID, World: j.World, User: j.User, Name: j.Name}},
 		nodes:  map[string]bool{}, programs: map[string]int{}, libraries: map[string]int{},
-		calls: map[called]*Call{}, sizes: map[called]*sizes{}, messages: map[pair]*Messages{},
+		calls: map[Called]*Call{}, sizes: map[Called]*sizes{}, messages: map[pair]*Messages{},
 		levels: map[string]*Level{},
 	}
 }
@@ -71,7 +68,7 @@ func (m *maker) addRank(of *api.RankValues) {
 				rank.Place = m.place(s)
 			}
 			// The histograms have it when it returns.
-			underWay := m.callOf(called{c.Long.Function, c.Long.Kind, c.Long.Object})
+			underWay := m.callOf(Called{c.Long.Function, c.Long.Kind, c.Long.Object})
 			underWay.Calls++
 			underWay.add(by, c.Running)
 		}
@@ -111,7 +108,7 @@ func (m *maker) addReport(r *Report) {
 	m.report.Ranks = append(m.report.Ranks, r.Ranks...)
 	for i := range r.Calls {
 		from := &r.Calls[i]
-		c := m.callOf(called{from.Function, from.Kind, from.Object})
+		c := m.callOf(from.Called)
 		c.Calls += from.Calls
 		c.Seconds += from.Seconds
 		if from.MostSeconds > c.MostSeconds {
@@ -122,7 +119,7 @@ func (m *maker) addReport(r *Report) {
 		}
 	}
 	for i := range r.Sizes {
-		of := m.sizesOf(called{r.Sizes[i].Function, r.Sizes[i].Kind, r.Sizes[i].Object})
+		of := m.sizesOf(r.Sizes[i].Called)
 		for _, b := range r.Sizes[i].Buckets {
 			of.add(b.Bytes, b.Calls)
 		}
@@ -172,19 +169,19 @@ func isLevel(v *api.VariableValues) bool {
 // ObjectLabels are the labels that name a call's object.
 var ObjectLabels = [...]string{"comm", "win", "file"}
 
-func calledBy(labels map[string]string) called {
-	c := called{function: labels["function"]}
+func calledBy(labels map[string]string) Called {
+	c := Called{Function: labels["function"]}
 	for _, kind := range ObjectLabels {
 		if name, is := labels[kind]; is {
-			c.kind, c.object = kind, name
+			c.Kind, c.Object = kind, name
 		}
 	}
 	return c
 }
 
-func (m *maker) callOf(c called) *Call {
+func (m *maker) callOf(c Called) *Call {
 	if m.calls[c] == nil {
-		m.calls[c] = &Call{Function: c.function, Kind: c.kind, Object: c.object}
+		m.calls[c] = &Call{Called: c}
 	}
 	return m.calls[c]
 }
@@ -208,9 +205,9 @@ func (c *Call) addBytes(direction string, bytes float64) {
 	c.Bytes[direction] += bytes
 }
 
-func (m *maker) sizesOf(c called) *sizes {
+func (m *maker) sizesOf(c Called) *sizes {
 	if m.sizes[c] == nil {
-		m.sizes[c] = &sizes{Sizes{Function: c.function, Kind: c.kind, Object: c.object}, map[float64]float64{}}
+		m.sizes[c] = &sizes{Sizes{Called: c}, map[float64]float64{}}
 	}
 	return m.sizes[c]
 }

@@ -64,13 +64,19 @@ func (r *Report) Lasted() float64 {
 	return r.Time.Sub(*r.Job.Started).Seconds()
 }
 
+// Called is a function and the object that it is called on.
+type Called struct {
+	Function string `json:"function"`       // with MPI_
+	Kind     string `json:"kind,omitempty"` // comm, win or file; empty: it names no object
+	Object   string `json:"object,omitempty"`
+}
+
 // Call is all calls of one function on one object, of all ranks and threads.
 type Call struct {
-	Function string  `json:"function"`       // with MPI_
-	Kind     string  `json:"kind,omitempty"` // comm, win or file; empty: it names no object
-	Object   string  `json:"object,omitempty"`
-	Calls    float64 `json:"calls"`
-	Seconds  float64 `json:"seconds"`
+	Called
+
+	Calls   float64 `json:"calls"`
+	Seconds float64 `json:"seconds"`
 	// Share is Seconds of all the time observed, of all ranks.
 	Share float64            `json:"share"`
 	Bytes map[string]float64 `json:"bytes,omitempty"` // by direction: sent, received, posted, written, read
@@ -86,11 +92,10 @@ type Call struct {
 
 // Sizes is how large the calls of one function on one object were, of all ranks.
 type Sizes struct {
-	Function string   `json:"function"`
-	Kind     string   `json:"kind,omitempty"`
-	Object   string   `json:"object,omitempty"`
-	Calls    float64  `json:"calls"`
-	Buckets  []Bucket `json:"buckets"` // those that have calls, from small to large
+	Called
+
+	Calls   float64  `json:"calls"`
+	Buckets []Bucket `json:"buckets"` // those that have calls, from small to large
 }
 
 // Bucket is how many calls had at most so many bytes, and more than the bucket before.

@@ -66,7 +66,7 @@ func (r *Report) Totals() *Totals {
 	}
 	for i := range r.Calls {
 		c := &r.Calls[i]
-		call := hash(t, c.called())
+		call := hash(t, c.Called)
 		add(quantity{kind: ofCalls, called: call}, c.Calls)
 		add(quantity{kind: ofSeconds, called: call}, c.Seconds)
 		for direction, bytes := range c.Bytes {
@@ -77,7 +77,7 @@ func (r *Report) Totals() *Totals {
 		}
 	}
 	for i := range r.Sizes {
-		call := hash(t, r.Sizes[i].called())
+		call := hash(t, r.Sizes[i].Called)
 		for _, b := range r.Sizes[i].Buckets {
 			add(quantity{kind: ofSizes, called: call, bound: b.Bytes}, b.Calls)
 		}
@@ -159,7 +159,7 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 // callsSince leaves out calls that have taken no time and were not called.
 func (t *Totals) callsSince(now []Call) (calls []Call) {
 	for _, c := range now {
-		what := quantity{called: hash(t, c.called())}
+		what := quantity{called: hash(t, c.Called)}
 		c.Calls, c.Seconds = t.less(c.Calls, quantity{kind: ofCalls, called: what.called}),
 			t.less(c.Seconds, quantity{kind: ofSeconds, called: what.called})
 		c.Bytes = maps.Clone(c.Bytes)
@@ -186,11 +186,9 @@ func (t *Totals) callsSince(now []Call) (calls []Call) {
 	return calls
 }
 
-func (c *Call) called() called { return called{c.Function, c.Kind, c.Object} }
-
 func (t *Totals) sizesSince(now []Sizes) (sizes []Sizes) {
 	for _, s := range now {
-		all, call := s.Buckets, hash(t, s.called())
+		all, call := s.Buckets, hash(t, s.Called)
 		s.Calls, s.Buckets = 0, nil
 		for _, b := range all {
 			if b.Calls = t.less(b.Calls, quantity{kind: ofSizes, called: call, bound: b.Bytes}); b.Calls > 0 {
@@ -204,8 +202,6 @@ func (t *Totals) sizesSince(now []Sizes) (sizes []Sizes) {
 	}
 	return sizes
 }
-
-func (s *Sizes) called() called { return called{s.Function, s.Kind, s.Object} }
 
 func (t *Totals) messagesSince(now []Messages) (messages []Messages) {
 	for _, m := range now {

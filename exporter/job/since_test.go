@@ -55,7 +55,7 @@ func TestSince(t *testing.T) {
 	assert.InDelta(t, 9, call.MostSeconds, 1e-9)
 	assert.InDelta(t, 0, call.ByRank[0], 1e-9, "in the order of the ranks")
 	assert.InDelta(t, 9, call.ByRank[indexOf(r, 0)], 1e-9)
-	assert.Equal(t, []Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 1,
+	assert.Equal(t, []Sizes{{Called: Called{Function: "MPI_Send", Kind: "comm", Object: "halo"}, Calls: 1,
 		Buckets: []Bucket{{4096, 1}}}}, r.Sizes)
 	assert.Len(t, r.Messages, 1)
 	assert.InDelta(t, 2048, r.Messages[0].Bytes, 0)

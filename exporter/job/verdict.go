@@ -79,7 +79,7 @@ type LateRank struct {
 func (r *Report) verdict() Verdict {
 	where := ""
 	if len(r.Calls) > 0 {
-		where = called{function: r.Calls[0].Function, object: r.Calls[0].Object}.where()
+		where = r.Calls[0].where()
 	}
 	return judge(r.Ranks, r.Job.WorldSize, where)
 }
@@ -114,11 +114,11 @@ func judge(ranks []Rank, size int, where string) Verdict {
 }
 
 // where names a call.
-func (c called) where() string {
-	if c.object == "" {
-		return mapping.OneLine(c.function)
+func (c Called) where() string {
+	if c.Object == "" {
+		return mapping.OneLine(c.Function)
 	}
-	return mapping.OneLine(c.function + " on " + c.object)
+	return mapping.OneLine(c.Function + " on " + c.Object)
 }
 
 // divide says where the time of ranks goes that have been observed.
@@ -330,7 +330,7 @@ func place(ranks []*Rank) string {
 	places := map[string]bool{}
 	for _, r := range ranks {
 		if r.Long != nil {
-			places[called{function: r.Long.Function, object: r.Long.Object}.where()] = true
+			places[Called{Function: r.Long.Function, Object: r.Long.Object}.where()] = true
 		}
 	}
 	if len(places) > 1 {

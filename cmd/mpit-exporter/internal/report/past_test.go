@@ -79,9 +79,10 @@ func TestAsk(t *testing.T) {
 	assert.Equal(t, "mpich 4.2", r.Job.Library)
 	assert.Equal(t, 2, r.Job.Nodes)
 	assert.Nil(t, r.Job.Ended, "rank 1 is there")
-	assert.Equal(t, []job.Call{{Function: "MPI_Recv", Kind: "comm", Object: "halo", Calls: 61, Seconds: 36, Share: 3.6,
+	assert.Equal(t, []job.Call{{Called: job.Called{Function: "MPI_Recv", Kind: "comm", Object: "halo"}, Calls: 61,
+		Seconds: 36, Share: 3.6,
 		Most: 1, MostSeconds: 34, Bytes: map[string]float64{"received": 5000}}}, r.WithRanks(0).Calls)
-	assert.Equal(t, []job.Sizes{{Function: "MPI_Send", Kind: "comm", Object: "halo", Calls: 10,
+	assert.Equal(t, []job.Sizes{{Called: job.Called{Function: "MPI_Send", Kind: "comm", Object: "halo"}, Calls: 10,
 		Buckets: []job.Bucket{{Bytes: 4, Calls: 5}, {Bytes: 16, Calls: 3}, {Bytes: job.LargestSize, Calls: 2}}}}, r.Sizes)
 	assert.Equal(t, []job.Messages{{From: 0, To: "1", Messages: 10, Bytes: 100}}, r.Messages)
 	assert.Equal(t, "mpit_unexpected_recvq_length", r.Levels[0].Metric)
