@@ -37,54 +37,10 @@ func Write(w io.Writer, c *api.Catalogue, s Selection) error {
 		}
 	}
 	if s.variables() {
-		fmt.Fprintf(t, "\nPERFORMANCE VARIABLES (%d)\n", len(c.Variables))
-		if len(c.Variables) > 0 {
-			table.Row(t, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES",
-				"DESCRIPTION")
-		}
-		for i := range c.Variables {
-			v := &c.Variables[i]
-			table.Row(t, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(),
-				stateCell(v),
-				metricCell(v), listCell(v.Categories), v.Description)
-		}
-		if slices.ContainsFunc(c.Variables, func(v api.VariableStatus) bool { return v.OnRequest }) {
-			fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then "+
-				"on, and each message costs more")
-		}
+		writeVariables(t, c.Variables)
 	}
-	if s.ControlVariables && !s.All {
-		table.Row(t, "NAME", "VALUE", "SCOPE", "DESCRIPTION")
-		constants := 0
-		for i := range c.ControlVariables {
-			v := &c.ControlVariables[i]
-			if v.Scope == mpit.ScopeConstant { // in Open MPI mostly versions of its parts
-				constants++
-				continue
-			}
-			table.Row(t, v.Name, valueCell(v.Value, v.Code), v.Scope.String(), v.Description)
-			for j := range v.Objects {
-				writeObjectValue(t, &v.Objects[j], 2)
-			}
-		}
-		if constants > 0 {
-			fmt.Fprintf(t, "%s left out (--all)\n", units.Count(constants, "constant"))
-		}
-	} else if s.controlVariables() {
-		fmt.Fprintf(t, "\nCONTROL VARIABLES (%d)\n", len(c.ControlVariables))
-		if len(c.ControlVariables) > 0 {
-			table.Row(t, "NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "ENUMERATION", "CATEGORIES",
-				"DESCRIPTION")
-		}
-		for i := range c.ControlVariables {
-			v := &c.ControlVariables[i]
-			table.Row(t, v.Name, valueCell(v.Value, v.Code), v.Scope.String(), v.Verbosity.String(), v.Bind.String(),
-				v.Datatype.String(),
-				enumCell(v.Enum), listCell(v.Categories), v.Description)
-			for j := range v.Objects {
-				writeObjectValue(t, &v.Objects[j], 7)
-			}
-		}
+	if s.controlVariables() {
+		writeControlVariables(t, c.ControlVariables, s.ControlVariables && !s.All)
 	}
 	if s.categories() {
 		stamp := ""
@@ -102,6 +58,53 @@ func Write(w io.Writer, c *api.Catalogue, s Selection) error {
 	}
 	fmt.Fprintln(t)
 	return t.Flush()
+}
+
+func writeVariables(t io.Writer, all []api.VariableStatus) {
+	fmt.Fprintf(t, "\nPERFORMANCE VARIABLES (%d)\n", len(all))
+	if len(all) > 0 {
+		table.Row(t, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES", "DESCRIPTION")
+	}
+	for i := range all {
+		v := &all[i]
+		table.Row(t, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), stateCell(v),
+			metricCell(v), listCell(v.Categories), v.Description)
+	}
+	if slices.ContainsFunc(all, func(v api.VariableStatus) bool { return v.OnRequest }) {
+		fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then on, and each "+
+			"message costs more")
+	}
+}
+
+// writeControlVariables writes all, or shortly those that aren't constants: in Open MPI these are mostly versions of its
+// parts.
+func writeControlVariables(t io.Writer, all []api.ControlVariableStatus, short bool) {
+	heads := []string{"NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "ENUMERATION", "CATEGORIES"}
+	if short {
+		heads = heads[:3]
+	} else {
+		fmt.Fprintf(t, "\nCONTROL VARIABLES (%d)\n", len(all))
+	}
+	if short || len(all) > 0 {
+		table.Row(t, append(slices.Clone(heads), "DESCRIPTION")...)
+	}
+	constants := 0
+	for i := range all {
+		v := &all[i]
+		if short && v.Scope == mpit.ScopeConstant {
+			constants++
+			continue
+		}
+		cells := []string{v.Name, valueCell(v.Value, v.Code), v.Scope.String(), v.Verbosity.String(), v.Bind.String(),
+			v.Datatype.String(), enumCell(v.Enum), listCell(v.Categories)}[:len(heads)]
+		table.Row(t, append(cells, v.Description)...)
+		for j := range v.Objects {
+			writeObjectValue(t, &v.Objects[j], len(heads)-1)
+		}
+	}
+	if constants > 0 {
+		fmt.Fprintf(t, "%s left out (--all)\n", units.Count(constants, "constant"))
+	}
 }
 
 // writeObjectValue writes a control variable's value on an object, with so many cells behind it.
