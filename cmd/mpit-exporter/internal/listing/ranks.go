@@ -28,15 +28,9 @@ type listedRanks struct {
 	last    chan struct{} // gets a token when a last sample has come that is worth it
 
 	mu    sync.Mutex
-	id    mpit.RankID // of the rank that whole is from
-	whole *api.Catalogue
-	final *finalWords
-}
-
-// finalWords are a rank's last sample, and who said them.
-type finalWords struct {
-	id        mpit.RankID
-	catalogue api.Catalogue
+	id    mpit.RankID    // of the rank that is listed
+	whole *api.Catalogue // nil: it has not been read
+	final *api.Catalogue // of its last sample, or of the first that came where none has been read
 }
 
 func newListedRanks(mapper *variables.Mapper) *listedRanks {
@@ -84,7 +78,10 @@ func (l *listedRanks) read(ctx context.Context, s *mpit.Session) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.id, l.whole = s.Hello().ID, &c
+	if id := s.Hello().ID; l.id != id {
+		l.id, l.final = id, nil
+	}
+	l.whole = &c
 	return true
 }
 
@@ -120,13 +117,12 @@ func (l *listedRanks) follow(ctx context.Context, s *mpit.Session) {
 
 // takeFinal keeps the last sample of the rank that was read, or of the first one that brings one.
 func (l *listedRanks) takeFinal(s *mpit.Session, sample *mpit.Sample) {
-	id := s.Hello().ID
-	words := &finalWords{id, api.CatalogueOfSample(s, sample, l.mapper)}
-	words.catalogue.Rank.State = "ended"
+	id, c := s.Hello().ID, api.CatalogueOfSample(s, sample, l.mapper)
+	c.Rank.State = "ended"
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.whole == nil && l.final == nil || l.whole != nil && l.id == id {
-		l.final = words
+		l.id, l.final = id, &c
 		select {
 		case l.last <- struct{}{}:
 		default:
@@ -153,12 +149,12 @@ func (l *listedRanks) catalogue() (c api.Catalogue, missing string, ok bool) {
 	switch {
 	case l.whole != nil:
 		c = *l.whole
-		if l.final != nil && l.final.id == l.id {
-			c.Update(&l.final.catalogue)
+		if l.final != nil {
+			c.Update(l.final)
 		}
 		return c, "", true
 	case l.final != nil:
-		return l.final.catalogue, "the program ended before its control variables and categories could be asked " +
+		return *l.final, "the program ended before its control variables and categories could be asked " +
 			"for; only the performance variables, which came with its last sample, are shown", true
 	}
 	return c, "", false

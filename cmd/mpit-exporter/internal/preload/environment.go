@@ -1,7 +1,6 @@
 package preload
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -91,19 +90,6 @@ func (e *Environment) sanitizers(file programFile) {
 	if _, ok := e.Lookup(envUCXEvents); file.threadSanitizer && !ok {
 		e.Set(envUCXEvents, "n")
 	}
-}
-
-// monitor says what to know about Open MPI's monitoring component, unless the user has decided about it. It isn't
-// switched on here: in every version it ends programs that are correct, and no part of it works without the others
-// (docs/no-harm.md).
-func (e *Environment) monitor() (notes []string) {
-	if _, ok := e.Lookup(EnvMonitoring); ok {
-		return nil
-	}
-	return []string{fmt.Sprintf("--monitoring leaves Open MPI's monitoring component off, for it ends programs that "+
-		"are correct; if yours is known to run with it, set %s=2. --calls counts messages and bytes and harms "+
-		"nothing",
-		EnvMonitoring)}
 }
 
 // FirstRank says whether this process is the one of a job that should speak for all.

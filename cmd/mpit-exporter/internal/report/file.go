@@ -22,20 +22,26 @@ import (
 // maxPart bounds one node's part of a report, in bytes.
 const maxPart = 64 << 20
 
+// form writes a report in one.
+type form func(r *job.Report, w io.Writer) error
+
 // File is a report's file, to which the exporters of all nodes of a job write: each what it knows in a file of its
 // own, in the directory path.nodes, and what all of them know in the report. A job on one node has the report alone.
 type File struct {
 	path, node string
 	mode       os.FileMode
+	form       form
 }
 
 // NewFile returns the file at path, which ends in .html, .json or .txt, as the node writes it. The node's name is one
 // that no other node of the job has. mode is that of what is written.
 func NewFile(path, node string, mode os.FileMode) (*File, error) {
-	if _, err := writerOf(path); err != nil {
-		return nil, err
+	forms := map[string]form{".html": HTML, ".json": JSON[job.Report], ".txt": Text}
+	form, known := forms[filepath.Ext(path)]
+	if !known {
+		return nil, fmt.Errorf("%s: a report's name ends in .html, .json or .txt", path)
 	}
-	return &File{path, node, mode}, nil
+	return &File{path, node, mode, form}, nil
 }
 
 // tried is how much is written on trial: a disk that is full refuses it.
@@ -71,19 +77,6 @@ func (f *File) Try() error {
 	}
 	_, err = temporary.Write(make([]byte, tried))
 	return errors.Join(err, temporary.Close(), os.Remove(temporary.Name()))
-}
-
-// writerOf is what writes a report to a file with that name.
-func writerOf(path string) (func(r *job.Report, w io.Writer) error, error) {
-	switch filepath.Ext(path) {
-	case ".html":
-		return HTML, nil
-	case ".json":
-		return JSON[job.Report], nil
-	case ".txt":
-		return Text, nil
-	}
-	return nil, fmt.Errorf("%s: a report's name ends in .html, .json or .txt", path)
 }
 
 // Dir is the directory of the nodes' files.
@@ -125,19 +118,15 @@ func largest(reports []*job.Report) *job.Report {
 }
 
 func (f *File) write(r *job.Report) error {
-	writes, err := writerOf(f.path)
-	if err == nil {
-		err = f.replaceable()
-	}
-	if err != nil {
+	if err := f.replaceable(); err != nil {
 		return err
 	}
-	return f.writeFile(f.path, r, writes)
+	return f.writeFile(f.path, r, f.form)
 }
 
-func (f *File) writeFile(path string, r *job.Report, writes func(r *job.Report, w io.Writer) error) error {
+func (f *File) writeFile(path string, r *job.Report, form form) error {
 	var text bytes.Buffer
-	err := writes(r, &text)
+	err := form(r, &text)
 	if err == nil {
 		err = cli.WriteFile(path, text.Bytes(), f.mode)
 	}
