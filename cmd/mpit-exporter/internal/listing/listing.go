@@ -1,8 +1,8 @@
 // Package listing shows what MPI_T offers in a rank, an api.Catalogue, as tables: variables, control variables,
 // categories as a tree, and objects.
 //
-// Where the catalogue comes from is the caller's. Begin with Write; Selection is what is left out. Compare shows how a
-// catalogue differs from one that was saved.
+// Begin with Write; Selection is what is left out. WriteValues shows an exporter's values, and Compare how a catalogue
+// differs from one that was saved. RunProgram makes one of a program, which it runs to its end.
 package listing
 
 import (
@@ -71,13 +71,13 @@ func writeVariables(t io.Writer, all []api.VariableStatus) {
 			metricCell(v), listCell(v.Categories), v.Description)
 	}
 	if slices.ContainsFunc(all, func(v api.VariableStatus) bool { return v.OnRequest }) {
-		fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then on, and each "+
-			"message costs more")
+		fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then on, and "+
+			"each message costs more")
 	}
 }
 
-// writeControlVariables writes all, or shortly those that aren't constants: in Open MPI these are mostly versions of its
-// parts.
+// writeControlVariables writes all, or shortly those that aren't constants: in Open MPI these are mostly versions of
+// its parts.
 func writeControlVariables(t io.Writer, all []api.ControlVariableStatus, short bool) {
 	heads := []string{"NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "ENUMERATION", "CATEGORIES"}
 	if short {

@@ -2,7 +2,8 @@
 // beside each other and ends them in order. serve and push are a node each; what a scrape is, package exporter knows,
 // and HTTP is a Front that the command brings.
 //
-// Begin with Open. Node.Enclose raises the sandbox, and only what it returns can run.
+// Begin with Open. Node.Enclose raises the sandbox (sandbox.go), and only what it returns can run (run.go). The other
+// files are its parts: the log, files that may be open, Go's collector, users' names, flags of OTLP, reloads.
 package node
 
 import (

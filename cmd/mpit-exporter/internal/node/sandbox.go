@@ -36,7 +36,8 @@ const (
 		lowlevel.AccessFSMakeReg | lowlevel.AccessFSMakeDir | lowlevel.AccessFSRemoveFile | lowlevel.AccessFSRefer
 )
 
-// Needs is what the exporter has to do with files once it serves.
+// Needs is what the exporter has to do with files once it serves: the kernel refuses all else (Landlock;
+// docs/security.md). Whoever lets it read, write or remove something more must name it here.
 type Needs struct {
 	Rules []string // rule files and directories of such, which are read again
 	// WebConfig is a --web.config.file, which is read again with the files that it names; empty: none.
@@ -194,7 +195,7 @@ func TLSFiles(webConfig string) []string {
 	return files
 }
 
-// What getent(1) needs to turn a user's number into a name (package users), through whatever directory service the
+// What getent(1) needs to turn a user's number into a name (UserName), through whatever directory service the
 // node is set up for.
 var (
 	programDirs = []string{"/bin", "/lib", "/lib32", "/lib64", "/usr"}
@@ -262,8 +263,8 @@ func (f fence) raise() (version int, err error) {
 	return version, nil
 }
 
-// raiseFence leaves the exporter what it needs and takes all else away, for good, unless that is not wanted; the log and a
-// metric say what came of it. That the kernel can't keeps nobody from serving.
+// raiseFence leaves the exporter what it needs and takes all else away, for good, unless that is not wanted; the log
+// and a metric say what came of it. That the kernel can't keeps nobody from serving.
 func raiseFence(wanted bool, needs Needs, logger *slog.Logger, registry prometheus.Registerer) error {
 	version := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "mpit_exporter_landlock_abi",

@@ -106,8 +106,11 @@ func cause(err error) error {
 	return err
 }
 
-// launchDir is the directory of one launch. The process that has its lock starts the exporter, or is the exporter: the
-// lock belongs to an open file, is handed on with it, and ends with the last process that has it open.
+// launchDir is the directory of one launch. base.lock makes and locks it, and the lock goes on to the exporter, which
+// removes it at its end. What a killed one has left, the next one to start removes (base.clean).
+//
+// The process that has the lock starts the exporter, or is the exporter: the lock belongs to an open file, is handed on
+// with it, and ends with the last process that has it open.
 type launchDir struct {
 	path     string
 	lockFile *os.File

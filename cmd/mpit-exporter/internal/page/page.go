@@ -1,7 +1,9 @@
 // Package page is the live page that an exporter has at /: plain files that a browser reads as they stand here,
 // without a build step (docs/page.md), and how they are served.
 //
-// What the page shows it asks the exporter's API for. Begin with main.js; in Go, with Serve.
+// What the page shows it asks the exporter's API for; what jobs do now Live answers: the exporter's values are totals,
+// and it is better that one server remembers what they were some seconds ago than that every viewer does. Begin with
+// main.js; in Go, with Serve and Live.Handler.
 package page
 
 import (

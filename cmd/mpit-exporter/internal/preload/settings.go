@@ -86,8 +86,9 @@ func (s Settings) Environ(env []string) (changed, notes []string) {
 // monitoringNote is what to know about Open MPI's monitoring component, unless the user has decided about it. It isn't
 // switched on here: in every version it ends programs that are correct, and no part of it works without the others
 // (docs/no-harm.md).
-const monitoringNote = "--monitoring leaves Open MPI's monitoring component off, for it ends programs that are correct; " +
-	"if yours is known to run with it, set " + EnvMonitoring + "=2. --calls counts messages and bytes and harms nothing"
+const monitoringNote = "--monitoring leaves Open MPI's monitoring component off, for it ends programs that are " +
+	"correct; if yours is known to run with it, set " + EnvMonitoring + "=2. --calls counts messages and bytes and " +
+	"harms nothing"
 
 // open returns what is opened of those variables that are opened on request only. The plus: besides what the
 // environment has switched on for Open MPI.

@@ -1,5 +1,5 @@
-// Package report is what is written of jobs for people: reports and comparisons (package job) as text for a terminal and
-// as pages of HTML that need nothing else.
+// Package report is what is written of jobs for people: reports and comparisons (package job), as text for a terminal
+// and as pages of HTML that need nothing else.
 //
 // view.go makes tables of a report, which text.go and html.go write. file.go is a report's file, which the exporters of
 // a job's nodes write together while it runs. past.go asks a Prometheus what it has of jobs.

@@ -1,7 +1,8 @@
 // Package top draws what "mpit-exporter top" shows of the jobs of a node: a verdict on each, and of one of them where
 // its time goes, in which calls of MPI and in which ranks.
 //
-// It asks nobody, and draws lines for any terminal or none. Begin with View.Screen and View.Plain.
+// It asks nobody. Begin with View.Screen and View.Plain, which draw lines for any terminal or none; Screen is a
+// terminal that shows them. Movement says how variables move between two looks.
 package top
 
 import (

@@ -33,7 +33,8 @@ const (
 // Parameter window says of how long, such as 5s; 0: of whole jobs. Errors are {"error": "…"}.
 func (l *Live) Handler(log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/jobs", l.answer(log, func(now look, _ url.Values) (any, error) { return jobsOf(now), nil }))
+	jobs := func(now look, _ url.Values) (any, error) { return jobsOf(now), nil }
+	mux.HandleFunc("GET /api/v1/jobs", l.answer(log, jobs))
 	mux.HandleFunc("GET /api/v1/report", l.answer(log, chosen))
 	return mux
 }
