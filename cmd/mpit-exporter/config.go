@@ -8,6 +8,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/explain"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 )
 
@@ -64,15 +65,8 @@ func (c *configCommand) check(std cli.Stdio) error {
 		return err
 	}
 	rules := len(settings.Rules) - len(rules.Defaults())
-	fmt.Fprintf(std.Out, "%s of %s: all is well\n", counted(rules, "rule"), counted(len(files), "file"))
+	fmt.Fprintf(std.Out, "%s of %s: all is well\n", units.Count(rules, "rule"), units.Count(len(files), "file"))
 	return nil
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // show writes rules as one rule file: the shipped ones, or those of files with the shipped ones behind them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 
@@ -141,6 +142,21 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 		return err
 	}
 	return enclosed.Run(ctx, f)
+}
+
+// runOwn is the exporter that exec --own starts for the launch that this directory belongs to.
+func runOwn(ctx context.Context, dir string, std cli.Stdio) error {
+	return own.Serve(dir, func(m *own.Mode) error {
+		app := kingpin.New(cli.ProgramName, "")
+		app.UsageWriter(io.Discard)
+		app.ErrorWriter(io.Discard)
+		serve := newServeCommand(app)
+		if _, err := app.Parse(append([]string{serve.name, "--log.level=warn"}, m.Arguments()...)); err != nil {
+			return fmt.Errorf("settings of the exporter: %w", err)
+		}
+		serve.own = m
+		return serve.run(ctx, std)
+	})
 }
 
 // front is the HTTP server on the listeners.
