@@ -36,19 +36,16 @@ const (
 // Settings are the flags of exec that let the first process of a launch on each node start an exporter in the user's
 // own account.
 type Settings struct {
-	Enabled   bool
+	Enabled bool
+	order   // what the exporter is told of it; Wait and Report as they were given
+
 	listen    string
 	named     bool // the address was
 	webConfig string
-	sdDir     string
 	parent    string
-	linger    time.Duration
 	config    []string
-	log       string
-	report    string
 	// reportAlone says that there is an exporter for the report's sake: --own was not given.
 	reportAlone bool
-	wait        time.Duration
 	otlp        *node.OTLPFlags
 	forwarded   []string // flags of OTLP, as they were given
 	meant       []string // flags that make sense with --own alone
@@ -70,20 +67,20 @@ func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
 	cmd.Flag("own.web-config", "File with TLS and passwords for its page, as --web.config.file of serve.").
 		PlaceHolder("FILE").StringVar(&o.webConfig)
 	cmd.Flag("own.sd-dir", "Directory, shared with Prometheus, in which each node's exporter keeps a file for "+
-		"file_sd_configs while it runs.").PlaceHolder("DIR").StringVar(&o.sdDir)
+		"file_sd_configs while it runs.").PlaceHolder("DIR").StringVar(&o.SDDir)
 	cmd.Flag("own.linger", "How long its page stays at most after the last process has ended, for the last values "+
-		"to be scraped.").Default("1m").DurationVar(&o.linger)
+		"to be scraped.").Default("1m").DurationVar(&o.Linger)
 	cmd.Flag("own.wait", "How long MPI_Finalize waits at most until the last values have been pushed: batch systems "+
-		"kill what is left once the last rank has ended.").Default("2s").DurationVar(&o.wait)
+		"kill what is left once the last rank has ended.").Default("2s").DurationVar(&o.Wait)
 	cmd.Flag("own.config", "Rule file or directory of such, as --config.file of serve. Repeatable.").
 		PlaceHolder("PATH").StringsVar(&o.config)
 	cmd.Flag("own.log", "File that its log is added to. Otherwise it goes with the exporter.").PlaceHolder("FILE").
-		StringVar(&o.log)
+		StringVar(&o.Log)
 	cmd.Flag("own.dir", "Local directory for its sockets; in it "+cli.ProgramName+"-<uid> is made. Otherwise "+
 		"$XDG_RUNTIME_DIR, /tmp, or the home directory.").PlaceHolder("DIR").StringVar(&o.parent)
 	cmd.Flag("report", "Write a page about the job to this file when it ends: .html, .json or .txt. Brings --own and "+
 		"--calls; on several nodes the file must be in a directory that they share.").PlaceHolder("FILE").
-		StringVar(&o.report)
+		StringVar(&o.Report)
 	o.otlp = node.AddOTLPFlags(cmd, false)
 	cmd.PreAction(func(parsed *kingpin.ParseContext) error {
 		o.forward(parsed)
@@ -131,14 +128,14 @@ func (o *Settings) paged() bool {
 }
 
 // Reports says whether a report is to be written.
-func (o *Settings) Reports() bool { return o.report != "" }
+func (o *Settings) Reports() bool { return o.Report != "" }
 
 // Check finds what the flag parser can't, before any process depends on it.
 func (o *Settings) Check(socket string) error {
-	if o.report != "" {
+	if o.Report != "" {
 		o.reportAlone = !o.Enabled
 		o.Enabled = true
-		if _, err := report.NewFile(o.report, "", 0); err != nil {
+		if _, err := report.NewFile(o.Report, "", 0); err != nil {
 			return cli.Usagef("--report %v", err)
 		}
 	}
@@ -151,13 +148,13 @@ func (o *Settings) Check(socket string) error {
 	case socket != "":
 		return cli.Usagef("exec: --socket names an exporter that runs already, --own starts one: leave one of them " +
 			"out")
-	case o.wait < 0 || o.wait > maxWait:
-		return cli.Usagef("--own.wait %v: must be from 0 to %v", o.wait, maxWait)
-	case !o.paged() && !o.otlp.Asked() && o.report == "":
+	case o.Wait < 0 || o.Wait > maxWait:
+		return cli.Usagef("--own.wait %v: must be from 0 to %v", o.Wait, maxWait)
+	case !o.paged() && !o.otlp.Asked() && o.Report == "":
 		return cli.Usagef("--own.listen none: then the figures must be pushed or reported: add --otlp, " +
 			"--otlp.endpoint or --report")
-	case o.linger < 0:
-		return cli.Usagef("--own.linger %v: must not be negative", o.linger)
+	case o.Linger < 0:
+		return cli.Usagef("--own.linger %v: must not be negative", o.Linger)
 	case o.listen == "":
 		return cli.Usagef("--own.listen: an address such as :0 is needed, or none")
 	}
@@ -166,7 +163,7 @@ func (o *Settings) Check(socket string) error {
 
 // absolute makes all paths absolute, because the exporter's directory is /.
 func (o *Settings) absolute() error {
-	paths := []*string{&o.webConfig, &o.sdDir, &o.parent, &o.log, &o.report}
+	paths := []*string{&o.webConfig, &o.SDDir, &o.parent, &o.Log, &o.Report}
 	for i := range o.config {
 		paths = append(paths, &o.config[i])
 	}
@@ -272,8 +269,8 @@ func (o *Settings) elect(
 		tellUnobserved(std, err)
 		return path, errTold
 	}
-	if o.sdDir != "" && o.paged() {
-		lines = append(lines, writable(o.sdDir)...)
+	if o.SDDir != "" && o.paged() {
+		lines = append(lines, writable(o.SDDir)...)
 	}
 	for _, line := range lines {
 		std.Tell("%s", line)
@@ -284,8 +281,8 @@ func (o *Settings) elect(
 // FinalWait is how long ranks should wait in MPI_Finalize for their last values to be pushed, or reported; 0: neither
 // is asked for.
 func (o *Settings) FinalWait() time.Duration {
-	if !o.otlp.Asked() && o.report == "" {
+	if !o.otlp.Asked() && o.Report == "" {
 		return 0
 	}
-	return o.wait
+	return o.Wait
 }

@@ -78,7 +78,7 @@ func (o *Settings) start(
 	if err != nil {
 		return nil, fmt.Errorf("finding my own path: %w", err)
 	}
-	order, err := json.Marshal(o.order(dir, l))
+	order, err := json.Marshal(o.orderFor(dir, l))
 	if err != nil {
 		return nil, fmt.Errorf("writing the exporter's settings: %w", err)
 	}
@@ -126,7 +126,7 @@ func (o *Settings) start(
 func (o *Settings) words() (*os.File, error) {
 	about, err := os.Stderr.Stat()
 	switch {
-	case err != nil || o.report == "" || about.Mode()&os.ModeSocket != 0:
+	case err != nil || o.Report == "" || about.Mode()&os.ModeSocket != 0:
 		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	case about.Mode()&os.ModeNamedPipe != 0:
 		if named, err := os.OpenFile("/proc/self/fd/2", unix.O_PATH, 0); err == nil {
@@ -138,12 +138,11 @@ func (o *Settings) words() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "stderr"), err
 }
 
-func (o *Settings) order(dir *launchDir, l launch) order {
-	order := order{
-		Linger: o.linger, SDDir: o.sdDir, Log: o.log, Report: o.report, ReportMode: 0o666 &^ umask(), Page: o.paged(),
-		JobID: l.ID.JobID, World: l.ID.World,
-	}
-	order.Wait = o.FinalWait()
+// orderFor is what the exporter of a launch is told.
+func (o *Settings) orderFor(dir *launchDir, l launch) order {
+	order := o.order
+	order.Wait, order.ReportMode, order.Page = o.FinalWait(), 0o666&^umask(), o.paged()
+	order.JobID, order.World = l.ID.JobID, l.ID.World
 	if o.otlp.Asked() {
 		order.Serve = append(order.Serve, "--otlp.final")
 	}
