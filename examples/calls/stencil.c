@@ -2,14 +2,16 @@
  * stencil.c - a program whose call profile is worth reading: heat flowing through a plate, one rank of which may be
  * slow.
  *
- *     mpirun -n 4 mpit-exporter exec --calls -- ./stencil [--seconds=10] [--steps=N] [--cells=256] [--pause=MS]
- *                                                         [--slow=RANK] [--factor=3] [--output=FILE] [--every=100] [--report]
+ *     mpirun -n 4 mpit-exporter exec --calls -- ./stencil [--seconds=10] [--steps=N] [--cells=256]
+ *                                                         [--work=MS] [--pause=MS] [--slow=RANK] [--factor=3]
+ *                                                         [--output=FILE] [--every=100] [--report]
  *
  * Each step is what many programs do:
  *
  *   - the borders go to the four neighbours on the Cartesian communicator "grid" (MPI_Irecv, MPI_Isend, MPI_Waitall);
- *   - the rank works: it relaxes its CELLS x CELLS, and sleeps MS milliseconds in the place of more work (so that more ranks than
- *     cores can be looked at: a sleeping rank takes no time from the others);
+ *   - the rank works: it relaxes its CELLS x CELLS, again and again for --work milliseconds, and then sleeps for --pause
+ *     milliseconds. Sleeping is no computing, and may be called what it is; but more ranks than there are cores can be
+ *     looked at so, for a sleeping rank takes no time from the others;
  *   - all agree on the residual (MPI_Allreduce on "residual");
  *   - every EVERY steps the plate goes into FILE (MPI_File_write_all), if there is one.
  *
@@ -35,7 +37,7 @@ enum { IRECV, ISEND, WAITALL, ALLREDUCE, WRITE_ALL, CALLS };
 static const char *const names[CALLS] = { "MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Allreduce", "MPI_File_write_all" };
 
 struct options {
-	double seconds, pause_ms, factor;
+	double seconds, work_ms, pause_ms, factor;
 	long steps, every;
 	int cells, slow, report;
 	const char *output;
@@ -73,10 +75,11 @@ static struct options parse(int argc, char **argv)
 {
 	static const struct option known[] = {
 		{ "seconds", required_argument, NULL, 's' }, { "steps", required_argument, NULL, 'n' },
-		{ "cells", required_argument, NULL, 'c' },   { "pause", required_argument, NULL, 'p' },
-		{ "slow", required_argument, NULL, 'r' },    { "factor", required_argument, NULL, 'f' },
-		{ "output", required_argument, NULL, 'o' },  { "every", required_argument, NULL, 'e' },
-		{ "report", no_argument, NULL, 't' },        { NULL, 0, NULL, 0 },
+		{ "cells", required_argument, NULL, 'c' },   { "work", required_argument, NULL, 'w' },
+		{ "pause", required_argument, NULL, 'p' },   { "slow", required_argument, NULL, 'r' },
+		{ "factor", required_argument, NULL, 'f' },  { "output", required_argument, NULL, 'o' },
+		{ "every", required_argument, NULL, 'e' },   { "report", no_argument, NULL, 't' },
+		{ NULL, 0, NULL, 0 },
 	};
 	struct options o = { .seconds = 10, .factor = 3, .every = 100, .cells = 256, .slow = -1 };
 	int option;
@@ -86,6 +89,7 @@ static struct options parse(int argc, char **argv)
 		case 's': o.seconds = atof(optarg); break;
 		case 'n': o.steps = atol(optarg); break;
 		case 'c': o.cells = atoi(optarg); break;
+		case 'w': o.work_ms = atof(optarg); break;
 		case 'p': o.pause_ms = atof(optarg); break;
 		case 'r': o.slow = atoi(optarg); break;
 		case 'f': o.factor = atof(optarg); break;
@@ -95,8 +99,10 @@ static struct options parse(int argc, char **argv)
 		default: exit(2); /* getopt has said why */
 		}
 	}
-	if (optind < argc || o.cells < 1 || o.cells > 16384 || o.factor < 1 || o.every < 1 || o.pause_ms < 0) {
-		fprintf(stderr, "stencil: --cells is from 1 to 16384, --factor and --every at least 1, --pause at least 0, and there are no other arguments\n");
+	if (optind < argc || o.cells < 1 || o.cells > 16384 || o.factor < 1 || o.every < 1 || o.work_ms < 0 ||
+	    o.pause_ms < 0) {
+		fprintf(stderr, "stencil: --cells is from 1 to 16384, --factor and --every at least 1, --work and --pause at "
+				"least 0, and there are no other arguments\n");
 		exit(2);
 	}
 	return o;
@@ -175,13 +181,14 @@ static void sleep_ms(double ms)
 }
 
 /* A slow rank does all of it several times over. */
-static double work(struct plate *p, double pause_ms, double factor)
+static double work(struct plate *p, const struct options *o, double factor)
 {
-	double sum = 0, left, *swap;
+	const double begin = MPI_Wtime();
+	double sum = 0, left = factor, *swap;
 
-	for (left = factor; left > 0; left -= 1)
-		sum = relax(p);
-	sleep_ms(pause_ms * factor);
+	for (; left > 0 || MPI_Wtime() - begin < o->work_ms / 1e3 * factor; left -= 1)
+		sum = relax(p); /* the same each time */
+	sleep_ms(o->pause_ms * factor);
 	swap = p->now;
 	p->now = p->next;
 	p->next = swap;
@@ -255,7 +262,7 @@ int main(int argc, char **argv)
 	start = MPI_Wtime();
 	for (step = 1; !stopped; step++) {
 		exchange(&p, grid);
-		sum = work(&p, o.pause_ms, rank == o.slow ? o.factor : 1);
+		sum = work(&p, &o, rank == o.slow ? o.factor : 1);
 		sum = agree(&p, residual, sum,
 			    asked_to_stop || (o.steps > 0 && step >= o.steps) || (o.seconds > 0 && MPI_Wtime() - start > o.seconds), &stopped);
 		if (o.output != NULL && step % o.every == 0) {

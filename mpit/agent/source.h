@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Both sides name it; one that doesn't know the other's number keeps its hands off. */
-#define SOURCE_VERSION 3
+#define SOURCE_VERSION 4
 
 #define SOURCE_SYMBOL "mpit_agent_source"
 
@@ -52,14 +52,15 @@ enum activity {
 	WAITING,       /* for messages, requests, windows */
 	IN_COLLECTIVE, /* all of a communicator take part, and it returns when they have */
 	IN_FILE,       /* works on a file */
+	POLLING,       /* tests or probes; with it counts the first microsecond until the thread's next call */
 	ACTIVITIES
 };
 
 /* What happens at one moment. */
 struct source_calls {
 	/*
-	 * Of the thread that initialised MPI, in nanoseconds: time inside MPI to the moment, a call that it is in
-	 * included, and time for which measuring was on. Both read at the same instant, neither ever falls, and inside
+	 * Of the thread that initialised MPI, in nanoseconds: time inside MPI to the moment, a call that it is in and
+	 * what counts as polling between calls included, and time for which measuring was on. Both read at the same instant, neither ever falls, and inside
 	 * never gains more than observed.
 	 */
 	uint64_t inside_ns, observed_ns;

@@ -226,7 +226,8 @@ bool block_inside(struct block *b, struct moment_inside *out)
 		uint64_t begin = atomic_load_explicit(&u->begin, memory_order_acquire);
 		const struct cell *cell = atomic_load_explicit(&u->cell, memory_order_acquire);
 		uintptr_t from = atomic_load_explicit(&u->from, memory_order_acquire);
-		uint64_t key = 0, now, ended[ACTIVITIES], all = 0;
+		uint64_t polled = atomic_load_explicit(&u->polled, memory_order_acquire);
+		uint64_t key = 0, now, gap = 0, ended[ACTIVITIES], all = 0;
 
 		for (size_t k = 0; k < ACTIVITIES; k++)
 			ended[k] = atomic_load_explicit(&u->ended[k], memory_order_acquire);
@@ -243,9 +244,12 @@ bool block_inside(struct block *b, struct moment_inside *out)
 			continue;
 		if (is_running(inside) && now < begin)
 			now = begin; /* cores' counters may differ */
+		if (!is_running(inside) && polled != 0)
+			gap = poll_gap(polled, now);
 		*out = (struct moment_inside){
-			.ticks = is_running(inside) ? inside + now : inside,
+			.ticks = is_running(inside) ? inside + now : inside + gap,
 			.now = now,
+			.gap = gap,
 			.key = key,
 			.begin = begin,
 			.from = from,

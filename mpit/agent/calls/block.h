@@ -101,8 +101,9 @@ extern _Atomic uint64_t blocks_made HIDDEN; /* how often a cell of any has got a
 extern _Atomic uint64_t calls_uncounted HIDDEN;
 /* A thread's time inside MPI at one moment, and the call it is in. */
 struct moment_inside {
-	uint64_t ticks, now; /* inside MPI, the call it is in included; of the clock, at that moment */
-	uint64_t ended[ACTIVITIES]; /* ticks inside, without that call */
+	uint64_t ticks, now; /* inside MPI, the call it is in or the gap included; of the clock, at that moment */
+	uint64_t ended[ACTIVITIES]; /* ticks inside, without these */
+	uint64_t gap;        /* ticks of polling since the last call, which was a test or a probe */
 	uint64_t key;        /* of the call's function and object; 0: it is in none, or just between two */
 	uint64_t begin;      /* ticks, of that call */
 	uintptr_t from;      /* the address that it returns to */

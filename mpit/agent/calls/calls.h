@@ -67,7 +67,7 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
 }
 
 /*
- * How long a thread has been inside MPI, and the call it is in. Written by the thread that owns the block with plain
+ * How long a thread has been inside MPI or polling, and the call it is in. Written by the thread that owns the block with plain
  * stores that are whole; read by whoever holds the agent's gate. A cache line of its own.
  *
  * inside is one word, so that it is right whenever it is read: ticks inside MPI of the calls that have ended, less,
@@ -78,13 +78,18 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
  * read: all of them are stored with release, in the order below, and loaded with acquire. Who sees a word of the next
  * call sees that this one has ended. (Only where no tick passes between the two is inside the same in both; then they
  * are one call to this clock.) ended changes before inside says that a call is over: its sum tells whether they agree.
+ *
+ * A loop of tests is polling also between them: the first microsecond of the gap after one is, the rest is outside MPI.
+ * The gap is added when the thread's next call begins; until then a reader counts it from polled, which it reads before
+ * ended, and the owner writes after it: who sees the gap over sees it in the sum.
  */
 struct under_way {
 	_Alignas(64) _Atomic uint64_t begin; /* ticks; of the last call after its end */
 	struct cell *_Atomic cell;
 	_Atomic uintptr_t from; /* the address that the outermost wrapper returns to */
 	_Atomic uint64_t inside;
-	_Atomic uint64_t ended[ACTIVITIES]; /* ticks inside, of the calls that have ended */
+	_Atomic uint64_t polled;            /* ticks: when the last call ended; 0: it was no test or probe, or is over */
+	_Atomic uint64_t ended[ACTIVITIES]; /* ticks inside, of the calls and gaps that have ended */
 };
 
 /* Ticks, of a word of under_way.inside or calls_state.observed. */
@@ -123,6 +128,7 @@ struct calls_state {
 	_Atomic uint64_t types;  /* from 1 on: grows before a datatype is freed, by any thread (types.c) */
 	/* Ticks for which measuring has been on, less, while it is on, the tick at which that began. */
 	_Atomic uint64_t observed;
+	uint64_t poll_gap; /* ticks, of a microsecond: written in begin */
 };
 extern struct calls_state calls_state HIDDEN;
 
@@ -163,15 +169,33 @@ ALWAYS_INLINE uintptr_t call_from(const struct calls_thread *t, const void *fram
 #endif
 }
 
+/* How much of the time since a poll ended counts as polling. Cores' counters may differ. */
+ALWAYS_INLINE uint64_t poll_gap(uint64_t polled, uint64_t now)
+{
+	uint64_t gap = now > polled ? now - polled : 0;
+
+	return gap < calls_state.poll_gap ? gap : calls_state.poll_gap;
+}
+
 /* The thread is in a call, which began at c->begin. */
 ALWAYS_INLINE void under_way_begins(const struct calls_thread *t, const struct call *c, const void *frame)
 {
 	struct under_way *u = t->under_way;
-	uint64_t inside;
+	uint64_t inside, polled;
 
 	if (UNLIKELY(u == NULL))
 		return;
 	inside = atomic_load_explicit(&u->inside, memory_order_relaxed);
+	polled = atomic_load_explicit(&u->polled, memory_order_relaxed);
+	if (UNLIKELY(polled != 0)) {
+		uint64_t gap = poll_gap(polled, c->begin);
+
+		inside += gap;
+		atomic_store_explicit(&u->ended[POLLING],
+				      atomic_load_explicit(&u->ended[POLLING], memory_order_relaxed) + gap,
+				      memory_order_release);
+		atomic_store_explicit(&u->polled, 0, memory_order_release);
+	}
 	/* A call that was left by longjmp: how long it took isn't known. */
 	if (UNLIKELY(is_running(inside)))
 		inside += atomic_load_explicit(&u->begin, memory_order_relaxed);
@@ -194,6 +218,8 @@ ALWAYS_INLINE void under_way_ends(const struct calls_thread *t, enum activity ac
 		atomic_store_explicit(&u->ended[activity],
 				      atomic_load_explicit(&u->ended[activity], memory_order_relaxed) + took,
 				      memory_order_release);
+		if (activity == POLLING)
+			atomic_store_explicit(&u->polled, begin + took, memory_order_release);
 		atomic_store_explicit(&u->inside, inside + begin + took, memory_order_release);
 	}
 }

@@ -34,6 +34,11 @@ uint64_t ratio_units(const struct ratio *r, uint64_t ticks)
 	return (uint64_t)(product >> (64 - r->shift));
 }
 
+uint64_t ratio_ticks(const struct ratio *r, uint64_t units)
+{
+	return (uint64_t)(((unsigned __int128)units << (64 - r->shift)) / r->below);
+}
+
 uint64_t clock_monotonic(void)
 {
 	return monotonic_ns();

@@ -36,6 +36,9 @@ struct ratio ratio_of(uint64_t units, uint64_t ticks);
  * 2^(63-shift) ticks. */
 uint64_t ratio_units(const struct ratio *r, uint64_t ticks);
 
+/* Ticks of so many units, to the next lower tick or so. */
+uint64_t ratio_ticks(const struct ratio *r, uint64_t units);
+
 /* The bucket of a duration: k of more than 2^(k-1) and up to 2^k units, 0 of up to one, the last one all that are
  * longer. */
 static inline unsigned ratio_bucket(const struct ratio *r, uint64_t ticks)

@@ -68,6 +68,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 		*why = "no memory";
 		return false;
 	}
+	calls_state.poll_gap = ratio_ticks(&calls_state.clock.ratio, (1 << 30) / 1000000);
 	calls_state.handle_mask = calls_abi->handle_mask;
 	calls_datatype_null = calls_abi->datatype_null(mpi->find);
 	calls_no_op = calls_abi->no_op(mpi->find);
@@ -318,7 +319,7 @@ static uint64_t ticks_of(const struct moment_inside *m, unsigned activity)
 {
 	bool goes_on = m->key != 0 && functions[key_function(m->key)].activity == activity;
 
-	return m->ended[activity] + (goes_on ? m->now - m->begin : 0);
+	return m->ended[activity] + (goes_on ? m->now - m->begin : 0) + (activity == POLLING ? m->gap : 0);
 }
 
 /*

@@ -13,10 +13,14 @@ const (
 	waiting      activity = "WAITING"
 	inCollective activity = "IN_COLLECTIVE"
 	inFile       activity = "IN_FILE"
+	polling      activity = "POLLING"
 )
 
+// testing are the functions that ask whether something has happened, and return at once.
+var testing = regexp.MustCompile(`^MPI_(Test.*|Request_get_status.*|Im?probe|Win_test|Parrived)$`)
+
 // receiving are the point-to-point functions that return when something has come, or has gone.
-var receiving = regexp.MustCompile(`^MPI_(M?[Rr]ecv|(P|Mp|Ip|Imp)robe|Sendrecv.*|[A-Z][a-z]+_(detach|flush)(_buffer)?|Parrived)$`)
+var receiving = regexp.MustCompile(`^MPI_(M?[Rr]ecv|M?[Pp]robe|Sendrecv.*|[A-Z][a-z]+_(detach|flush)(_buffer)?)$`)
 
 // makingWindows are the one-sided functions in which all take part.
 var makingWindows = regexp.MustCompile(`^MPI_Win_(create|allocate|free).*$`)
@@ -25,6 +29,9 @@ var makingWindows = regexp.MustCompile(`^MPI_Win_(create|allocate|free).*$`)
 var synchronising = regexp.MustCompile(`^MPI_Win_`)
 
 func (f function) activity() activity {
+	if testing.MatchString(f.name) {
+		return polling
+	}
 	hasRequest := slices.ContainsFunc(f.parameters, func(p parameter) bool { return p.role == "request" })
 	switch f.section {
 	case "completion":

@@ -40,7 +40,8 @@ func TestDocumentedTable(t *testing.T) {
 // documentation is a row for all functions of a section that have the same object, directions and kind.
 func documentation(functions []function) string {
 	objects := map[binding]string{bindComm: "communicator", bindWin: "window", bindFile: "file", bindNone: "none"}
-	kinds := map[activity]string{sending: "send", waiting: "wait", inCollective: "collective", inFile: "file"}
+	kinds := map[activity]string{sending: "send", waiting: "wait", inCollective: "collective", inFile: "file",
+		polling: "poll"}
 	names := map[string][]string{}
 	var rows []string
 	for _, f := range functions {

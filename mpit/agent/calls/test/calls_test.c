@@ -532,6 +532,7 @@ int main(void)
 	test_a_call_under_way_is_told();
 	test_time_inside_is_that_of_the_calls();
 	test_time_inside_by_activity();
+	test_polling();
 	test_a_pause_is_not_observed();
 	test_what_a_longjmp_leaves_under_way();
 	test_a_threads_end_clears_its_call();

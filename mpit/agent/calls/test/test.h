@@ -104,6 +104,7 @@ void test_a_child_measures_nothing(void);
 void test_a_call_under_way_is_told(void);
 void test_time_inside_is_that_of_the_calls(void);
 void test_time_inside_by_activity(void);
+void test_polling(void);
 void test_a_pause_is_not_observed(void);
 void test_what_a_longjmp_leaves_under_way(void);
 void test_a_threads_end_clears_its_call(void);

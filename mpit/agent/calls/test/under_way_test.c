@@ -164,6 +164,71 @@ void test_time_inside_by_activity(void)
 	CHECK(all_activities(&after) - all_activities(&before) + ACTIVITIES >= after.inside_ns - before.inside_ns);
 }
 
+/* As a wrapper of MPI_Test, which takes no time here. */
+static __attribute__((noinline)) void tests(void)
+{
+	struct call c;
+
+	if (!call_begins(&c, FUNCTION_MPI_Test, BIND_NONE, 0, __builtin_dwarf_cfa()))
+		return;
+	call_returns(&c, POLLING);
+	call_counts(&c, 0, 0);
+}
+
+static void computes_for(uint64_t ns)
+{
+	for (uint64_t end = clock_monotonic() + ns; clock_monotonic() < end;)
+		;
+}
+
+/* A microsecond after each test, which in a loop of nothing else is all of it, and of work between tests a hundredth. */
+void test_polling(void)
+{
+	struct source_calls before, after;
+	uint64_t polled, gap = calls_state.poll_gap;
+
+	tests();
+	sleeps();
+	before = now();
+	sleeps();
+	after = now();
+	CHECK(after.inside_ns == before.inside_ns); /* the gap's microsecond has passed */
+	tests();
+	after = now();
+	CHECK(after.inside_ns > before.inside_ns);
+
+	before = now();
+	for (int i = 0; i < 200; i++) {
+		computes_for(100000);
+		tests();
+	}
+	after = now();
+	polled = after.activity_ns[POLLING] - before.activity_ns[POLLING];
+	/* A call of it takes tens of nanoseconds, or a time slice; the gaps are 200 us in all, and one before and after. */
+	CHECK(polled >= 199 * 900 && polled + 3 >= after.inside_ns - before.inside_ns);
+
+	/* A loop whose gaps are short enough is nothing but polling, also while a gap goes on. */
+	calls_state.poll_gap = UINT64_MAX;
+	tests();
+	before = now();
+	for (int i = 0; i < 10; i++) {
+		sleeps();
+		tests();
+	}
+	sleeps();
+	after = now();
+	CHECK(after.activity_ns[POLLING] - before.activity_ns[POLLING] + 3 >= after.observed_ns - before.observed_ns);
+	calls_state.poll_gap = gap;
+	/* A call that is no test ends it, and takes none of the gap. */
+	tests();
+	before = now();
+	CHECK(sends_from() == 0);
+	after = now();
+	CHECK(after.activity_ns[POLLING] - before.activity_ns[POLLING] <= 1100);
+	sleeps();
+	CHECK(now().activity_ns[POLLING] == after.activity_ns[POLLING]);
+}
+
 static void is_paused_meanwhile(void)
 {
 	struct source_calls before, paused;
@@ -317,6 +382,8 @@ static void *reads_all_the_time(void *unused)
 			CHECK(c.object == send_comm && is_in_sends_from(c.from));
 		else if (strcmp(c.function, "MPI_Recv") == 0)
 			CHECK(c.object == barrier_comm && is_in_receives(c.from));
+		else if (strcmp(c.function, "MPI_Test") == 0)
+			CHECK(c.object == 0);
 		else
 			CHECK(strcmp(c.function, "MPI_Wait") == 0 && c.object == 0 && is_in_waits(c.from));
 	}
@@ -333,6 +400,7 @@ void test_calls_under_way_against_a_reader(void)
 	CHECK(pthread_create(&reader, NULL, reads_all_the_time, NULL) == 0);
 	for (int i = 0; i < TURNS || atomic_load(&met) < 100; i++) {
 		barriers();
+		tests();
 		sends_from();
 		if (i % 100 == 0)
 			sched_yield();

@@ -22,7 +22,8 @@ struct function {
 	X(MPI_Allgather, COMM, "sent", "received", IN_COLLECTIVE) \
 	X(MPI_Put, WIN, "sent", NULL, SENDING) \
 	X(MPI_File_write, FILE, "written", NULL, IN_FILE) \
-	X(MPI_Wait, NONE, NULL, NULL, WAITING)
+	X(MPI_Wait, NONE, NULL, NULL, WAITING) \
+	X(MPI_Test, NONE, NULL, NULL, POLLING)
 
 enum function_number {
 #define NUMBER(name, bind, out, in, activity) FUNCTION_##name,

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum { BIND_NONE, BIND_COMM, BIND_FILE = 4, BIND_WIN = 8 };
-enum activity { SENDING, WAITING, IN_COLLECTIVE, IN_FILE };
+enum activity { SENDING, WAITING, IN_COLLECTIVE, IN_FILE, POLLING };
 
 struct call {
 	int unused;
