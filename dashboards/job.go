@@ -29,7 +29,7 @@ func useful(by string, count func(selector string) string) string {
 
 // waiting is each rank's share of time in calls that wait for others.
 func waiting(by string, count func(selector string) string) string {
-	return sumBy(by, count(selector(ofKinds, ofOneJob+`, kind=~"wait|collective"`))) + " / (" +
+	return sumBy(by, count(selector(ofKinds, ofOneJob+`, kind=~"wait|collective|poll"`))) + " / (" +
 		sumBy(by, count(selector(observed, ofOneJob))) + " > 0)"
 }
 
@@ -89,7 +89,8 @@ func jobWhere() []*panel {
 		"is for messages, "+
 		"requests and windows; collective returns when all ranks of a communicator have taken part.", "percentunit").
 		stacked().axis(0, 1).size(12, 9).
-		colored("", series{"useful": "green", "send": "blue", "wait": "orange", "collective": "red", "file": "purple"}).
+		colored("", series{"useful": "green", "send": "blue", "wait": "orange", "collective": "red", "file": "purple",
+			"poll": "yellow"}).
 		query(useful("", rateAt), "useful").
 		query(sumBy("kind", rateAt(selector(ofKinds, ofOneJob)))+" / on () group_left () (sum("+rateAt(selector(observed,
 			ofOneJob))+") > 0)",

@@ -225,6 +225,7 @@ const (
 	CallWait                       // waits for messages, requests, windows
 	CallCollective                 // returns when all of a communicator have taken part
 	CallFile                       // works on a file
+	CallPoll                       // tests or probes, and the first microsecond after it
 	CallKinds                      // how many there are
 )
 
@@ -239,6 +240,8 @@ func (k CallKind) String() string {
 		return "collective"
 	case CallFile:
 		return "file"
+	case CallPoll:
+		return "poll"
 	}
 	return "unknown"
 }
@@ -246,7 +249,8 @@ func (k CallKind) String() string {
 // UnderWay is what the call profile says of one moment: that of the request, whatever the sample's Status is. None of
 // it needs MPI_T, so that a passive rank tells it too.
 type UnderWay struct {
-	// Inside is the time inside MPI of the thread that initialised MPI, to the moment: a call that it is in counts.
+	// Inside is the time inside MPI of the thread that initialised MPI, to the moment: a call that it is in counts, and
+	// so does the first microsecond after a test or probe.
 	// Observed is the time for which calls were measured, read at the same instant. Neither falls, and Inside never
 	// gains more than Observed.
 	Inside, Observed time.Duration

@@ -66,6 +66,7 @@ type KindSeconds struct {
 	Wait       float64 `json:"wait"`
 	Collective float64 `json:"collective"`
 	File       float64 `json:"file"`
+	Poll       float64 `json:"poll"`
 }
 
 // Of returns the seconds of one kind; 0: there is no such kind.
@@ -79,6 +80,8 @@ func (k *KindSeconds) Of(kind mpit.CallKind) float64 {
 		return k.Collective
 	case mpit.CallFile:
 		return k.File
+	case mpit.CallPoll:
+		return k.Poll
 	}
 	return 0
 }
@@ -86,7 +89,8 @@ func (k *KindSeconds) Of(kind mpit.CallKind) float64 {
 // Most returns what is larger of each kind.
 func (k KindSeconds) Most(other KindSeconds) KindSeconds {
 	return KindSeconds{Send: max(k.Send, other.Send), Wait: max(k.Wait, other.Wait),
-		Collective: max(k.Collective, other.Collective), File: max(k.File, other.File)}
+		Collective: max(k.Collective, other.Collective), File: max(k.File, other.File),
+		Poll: max(k.Poll, other.Poll)}
 }
 
 // LongCallTime is how long a call has to take before it is shown: others come and go between two looks.
@@ -113,6 +117,7 @@ func CallsOf(s *mpit.Sample) *Calls {
 			Wait:       u.InsideBy[mpit.CallWait].Seconds(),
 			Collective: u.InsideBy[mpit.CallCollective].Seconds(),
 			File:       u.InsideBy[mpit.CallFile].Seconds(),
+			Poll:       u.InsideBy[mpit.CallPoll].Seconds(),
 		}}
 	if u.Running <= LongCallTime {
 		return c

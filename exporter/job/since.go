@@ -146,11 +146,13 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 		b := t.ranks[r.who()]
 		r.Observed, r.Inside = less(r.Observed, b.observed), less(r.Inside, b.inside)
 		r.Kind = api.KindSeconds{Send: less(r.Kind.Send, b.kind.Send), Wait: less(r.Kind.Wait, b.kind.Wait),
-			Collective: less(r.Kind.Collective, b.kind.Collective), File: less(r.Kind.File, b.kind.File)}
+			Collective: less(r.Kind.Collective, b.kind.Collective), File: less(r.Kind.File, b.kind.File),
+			Poll: less(r.Kind.Poll, b.kind.Poll)}
 		if times := r.Observed / seconds; times > 2 {
 			r.Observed, r.Inside = r.Observed/times, r.Inside/times
 			r.Kind = api.KindSeconds{Send: r.Kind.Send / times, Wait: r.Kind.Wait / times,
-				Collective: r.Kind.Collective / times, File: r.Kind.File / times}
+				Collective: r.Kind.Collective / times, File: r.Kind.File / times,
+				Poll: r.Kind.Poll / times}
 		}
 	}
 	return ranks

@@ -59,7 +59,7 @@ var (
 		rankLabels, []string{"function", "comm", "win", "file", "module", "offset"})
 	familyCallKind = counter("mpit_call_kind_seconds_total", "",
 		"mpit_call_inside_seconds_total by kind of call: send (hands data over, or starts something), wait (for "+
-			"messages, requests, windows), collective, file. Only for ranks with the call profile.",
+			"messages, requests, windows), collective, file, poll (tests and probes). Only for ranks with the call profile.",
 		rankLabels, []string{"kind"})
 	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
 		rankLabels[:3], []string{"metric"})

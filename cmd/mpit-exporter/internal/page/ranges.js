@@ -5,7 +5,7 @@ export const useful = (r) => share(r, r.observed_seconds - r.inside_seconds);
 export const kind = (r, name) => share(r, r.kind_seconds?.[name] ?? 0);
 const share = (r, seconds) => (r.observed_seconds > 0 ? Math.min(Math.max(seconds / r.observed_seconds, 0), 1) : NaN);
 
-export const kinds = ["collective", "wait", "send", "file"];
+export const kinds = ["collective", "wait", "poll", "send", "file"];
 
 // isOver says whether a rank has ended.
 export const isOver = (r) => r.state === "ended" || r.state === "gone";

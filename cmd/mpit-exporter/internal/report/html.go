@@ -54,6 +54,7 @@ func (v *view) whole() []part {
 		all.Kind.File += r.Kind.File
 		all.Kind.Collective += r.Kind.Collective
 		all.Kind.Wait += r.Kind.Wait
+		all.Kind.Poll += r.Kind.Poll
 	}
 	if all.Observed == 0 {
 		return nil
@@ -96,5 +97,6 @@ func (v *view) matrix() [][]cell {
 // partsOf are a rank's time by what it does.
 func partsOf(r *job.Rank) []part {
 	return []part{{"useful", r.Useful()}, {"send", r.Share(r.Kind.Send)}, {"file", r.Share(r.Kind.File)},
-		{"collective", r.Share(r.Kind.Collective)}, {"wait", r.Share(r.Kind.Wait)}}
+		{"collective", r.Share(r.Kind.Collective)}, {"wait", r.Share(r.Kind.Wait)},
+		{"poll", r.Share(r.Kind.Poll)}}
 }

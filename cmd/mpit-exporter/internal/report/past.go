@@ -201,7 +201,7 @@ func (v *vector) takeLasting(s *model.Sample) {
 	case name == "mpit_call_kind_seconds_total":
 		k := &calls(r).Kind
 		if seconds := (map[string]*float64{"send": &k.Send, "wait": &k.Wait, "collective": &k.Collective,
-			"file": &k.File})[string(s.Metric["kind"])]; seconds != nil {
+			"file": &k.File, "poll": &k.Poll})[string(s.Metric["kind"])]; seconds != nil {
 			*seconds = value
 		}
 	case strings.HasPrefix(name, "mpit_call_time_seconds"):

@@ -163,7 +163,7 @@ func bytesACall(c *job.Call) string {
 
 func (v *view) ranks() section {
 	s := section{Title: "Ranks, from late to early", Heads: []string{"RANK", "NODE", "STATE", "USEFUL", "SEND", "FILE",
-		"COLLECTIVE", "WAIT"}}
+		"COLLECTIVE", "WAIT", "POLL"}}
 	list := v.report.Ranks
 	for i := range list {
 		if len(list) > shownLate+shownEarly && i >= shownLate && i < len(list)-shownEarly {

@@ -33,12 +33,13 @@ const (
 	wait
 	collective
 	file
+	poll
 	kinds
 )
 
 func sharesOf(r *job.Rank) [kinds]float64 {
 	return [kinds]float64{r.Useful(), r.Share(r.Kind.Send), r.Share(r.Kind.Wait), r.Share(r.Kind.Collective),
-		r.Share(r.Kind.File)}
+		r.Share(r.Kind.File), r.Share(r.Kind.Poll)}
 }
 
 // group is ranks that behave alike.
@@ -116,7 +117,7 @@ func newGroup(r *job.Rank) *group {
 // ranks are the groups, from late to early.
 func ranks(r *job.Report, groups []*group, columns int) grid {
 	g := grid{columns: []column{{"RANKS", false, ""}, {"USEFUL", true, ""}, {"SEND", true, ""}, {"WAIT", true, ""},
-		{"COLLECTIVE", true, ""}, {"FILE", true, ""}, {"STATE", false, ""}, {"HOST", false, ""}}}
+		{"COLLECTIVE", true, ""}, {"FILE", true, ""}, {"POLL", true, ""}, {"STATE", false, ""}, {"HOST", false, ""}}}
 	if r.Verdict.Efficiency == nil { // no call is measured
 		g.columns = slices.Delete(g.columns, 1, 1+kinds)
 	}
@@ -132,7 +133,7 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 		case of.first.State == "late", isLate(of):
 			tone = Poor
 		}
-		row := cells(tone, of.name(), "", "", "", "", "", stateOf(of.first), of.host())
+		row := cells(tone, of.name(), "", "", "", "", "", "", stateOf(of.first), of.host())
 		if of.first.Observed > 0 {
 			for i, sum := range of.sums {
 				row[1+i] = Piece{Text: units.Percent(sum / float64(len(of.ranks))), Tone: tone}
@@ -161,7 +162,7 @@ func (g *group) strip(width int) string {
 		return ""
 	}
 	n := float64(len(g.ranks))
-	full, inside, waits := strip(width, g.sums[useful]/n, (g.sums[wait]+g.sums[collective])/n)
+	full, inside, waits := strip(width, g.sums[useful]/n, (g.sums[wait]+g.sums[collective]+g.sums[poll])/n)
 	return full + inside + waits
 }
 
