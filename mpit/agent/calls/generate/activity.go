@@ -16,8 +16,8 @@ const (
 	polling      activity = "POLLING"
 )
 
-// testing are the functions that ask whether something has happened, and return at once.
-var testing = regexp.MustCompile(`^MPI_(Test.*|Request_get_status.*|Im?probe|Win_test|Parrived)$`)
+// polls are the functions that ask whether something has happened, and return at once.
+var polls = regexp.MustCompile(`^MPI_(Test.*|Request_get_status.*|Im?probe|Win_test|Parrived)$`)
 
 // receiving are the point-to-point functions that return when something has come, or has gone.
 var receiving = regexp.MustCompile(`^MPI_(M?[Rr]ecv|M?[Pp]robe|Sendrecv.*|[A-Z][a-z]+_(detach|flush)(_buffer)?)$`)
@@ -29,7 +29,7 @@ var makingWindows = regexp.MustCompile(`^MPI_Win_(create|allocate|free).*$`)
 var synchronising = regexp.MustCompile(`^MPI_Win_`)
 
 func (f function) activity() activity {
-	if testing.MatchString(f.name) {
+	if polls.MatchString(f.name) {
 		return polling
 	}
 	hasRequest := slices.ContainsFunc(f.parameters, func(p parameter) bool { return p.role == "request" })
