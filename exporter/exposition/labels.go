@@ -26,7 +26,8 @@ type Owner interface {
 type labels struct {
 	text   string        // what stands between a name and a value
 	fields string        // of a metric's message; "": not made yet
-	set    attribute.Set // an attribute is called as the label is on the page, and all are text; zero: not made yet
+	set    attribute.Set // an attribute is called as the label is on the page, and all are text
+	hasSet bool          // else it is not made yet
 }
 
 // labelMaker makes the labels of one owner's entries, once for each set of labels.
@@ -86,14 +87,11 @@ func eachLabel(shared []*dto.LabelPair, own []mapping.Label, do func(name, value
 	}
 }
 
-// attributes is the set of the labels, which are an owner's and these.
-func (l *labels) attributes(o Owner, own []mapping.Label) attribute.Set {
-	if l.set == (attribute.Set{}) {
-		var list []attribute.KeyValue
-		eachLabel(labelsOf(o), own, func(name, value string) { list = append(list, attribute.String(name, value)) })
-		l.set = attribute.NewSet(list...)
-	}
-	return l.set
+// makeSet makes the set of the labels, which are an owner's and these.
+func (l *labels) makeSet(o Owner, own []mapping.Label) {
+	var list []attribute.KeyValue
+	eachLabel(labelsOf(o), own, func(name, value string) { list = append(list, attribute.String(name, value)) })
+	l.set, l.hasSet = attribute.NewSet(list...), true
 }
 
 // LabelPairs are labels and shared ones together; both are sorted by name, and so is the result.

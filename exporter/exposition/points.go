@@ -88,15 +88,16 @@ func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 	return m, len(points) > 0
 }
 
-// pointsOf makes points of the entries of a family that are wanted and stand on the page now.
-func pointsOf[P any](w *pointWriter, f *family, point func(s *Sheet, i int) (P, bool)) []P {
+// pointsOf makes points of the entries of a family that are wanted and stand on the page now. set sets one, and says
+// whether it is whole.
+func pointsOf[P any](w *pointWriter, f *family, set func(p *P, s *Sheet, i int) (whole bool)) []P {
 	room := 0
 	for _, b := range f.blocks {
 		if w.of(b.sheet.owner) != None {
 			room += int(b.to - b.from)
 		}
 	}
-	points := make([]P, 0, room)
+	points, n := make([]P, room), 0
 	for _, b := range f.blocks {
 		much := w.of(b.sheet.owner)
 		if much == None {
@@ -105,42 +106,48 @@ func pointsOf[P any](w *pointWriter, f *family, point func(s *Sheet, i int) (P, 
 		for i := int(b.from); i < int(b.to); i++ {
 			if b.sheet.entries[i].shown(b.sheet.live && much == Whole) {
 				w.n++
-				if p, whole := point(b.sheet, i); whole {
-					points = append(points, p)
+				if set(&points[n], b.sheet, i) {
+					n++
 				}
 			}
 		}
 	}
-	return points
+	return points[:n]
 }
 
-func (w *pointWriter) gauge(s *Sheet, i int) (metricdata.DataPoint[float64], bool) {
-	return metricdata.DataPoint[float64]{Attributes: s.attributes(i), Time: w.At, Value: s.entries[i].value}, true
+func (w *pointWriter) gauge(p *metricdata.DataPoint[float64], s *Sheet, i int) bool {
+	p.Attributes, p.Time, p.Value = s.attributes(i), w.At, s.entries[i].value
+	return true
 }
 
-func (w *pointWriter) sum(s *Sheet, i int) (metricdata.DataPoint[float64], bool) {
-	return metricdata.DataPoint[float64]{Attributes: s.attributes(i), StartTime: s.begun(i), Time: w.At,
-		Value: s.entries[i].value}, true
+func (w *pointWriter) sum(p *metricdata.DataPoint[float64], s *Sheet, i int) bool {
+	p.StartTime = s.begun(i)
+	return w.gauge(p, s, i)
 }
 
-func (w *pointWriter) explicit(s *Sheet, i int) (metricdata.HistogramDataPoint[float64], bool) {
-	point := explicitPoint(s.histogram(i))
-	point.Attributes, point.StartTime, point.Time = s.attributes(i), s.begun(i), w.At
-	return point, true
+func (w *pointWriter) explicit(p *metricdata.HistogramDataPoint[float64], s *Sheet, i int) bool {
+	*p = explicitPoint(s.histogram(i))
+	p.Attributes, p.StartTime, p.Time = s.attributes(i), s.begun(i), w.At
+	return true
 }
 
-func (w *pointWriter) exponential(s *Sheet, i int) (metricdata.ExponentialHistogramDataPoint[float64], bool) {
+func (w *pointWriter) exponential(p *metricdata.ExponentialHistogramDataPoint[float64], s *Sheet, i int) bool {
 	point, whole := exponentialPoint(s.histogram(i))
 	if !whole {
 		w.incomplete[s.owner]++
+		return false
 	}
-	point.Attributes, point.StartTime, point.Time = s.attributes(i), s.begun(i), w.At
-	return point, whole
+	*p = point
+	p.Attributes, p.StartTime, p.Time = s.attributes(i), s.begun(i), w.At
+	return true
 }
 
 func (s *Sheet) attributes(i int) attribute.Set {
 	e := &s.entries[i]
-	return e.labels.attributes(s.owner, e.series.Labels)
+	if !e.labels.hasSet {
+		e.labels.makeSet(s.owner, e.series.Labels)
+	}
+	return e.labels.set
 }
 
 // begun is when an entry began to count, else its owner did; the zero time: not known.

@@ -137,7 +137,7 @@ type placed struct {
 // changes meanwhile. refused says which names are not theirs; unless they are beyond doubt, as those of more are.
 func (p *Page) Fill(s *Sheet, all []*mapping.Series, refused func(name string) bool, more ...*mapping.Series) {
 	numbers := map[*family]int{}
-	var plain, histograms []placed
+	plain, histograms := make([]placed, 0, len(all)+len(more)), []placed(nil)
 	place := func(series *mapping.Series) {
 		f := p.place(s, series.Metric)
 		if f == nil {
