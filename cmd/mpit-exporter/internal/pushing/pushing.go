@@ -36,7 +36,7 @@ func New(
 	}
 	config.Since = since
 	reader := e.OTelReader(exporter.OTelConfig{
-		Exponential: config.Exponential, Version: config.Version, Extra: extra,
+		Exponential: config.Histogram == otlp.HistogramExponential, Version: config.Version, Extra: extra,
 	})
 	p := &Pushing{Config: config, logger: logger, reader: reader}
 	if p.Pusher, err = otlp.New(ctx, config, p.reader); err != nil {
