@@ -72,10 +72,14 @@ type messageWriter struct {
 func (w *messageWriter) block(bl *block) {
 	s := bl.sheet
 	for i := int(bl.from); i < int(bl.to); i++ {
-		if !s.entries[i].shown(s.live) {
+		e := &s.entries[i]
+		if !e.shown(s.live) {
 			continue
 		}
 		w.n++
+		if e.labels.fields == "" {
+			e.labels.makeFields(s.owner, e.series.Labels)
+		}
 		if w.family.kind == dto.MetricType_HISTOGRAM {
 			w.histogram(s, i)
 		} else {
@@ -90,7 +94,7 @@ const fixedField = 1 + 8
 // number writes a series that is one number.
 func (w *messageWriter) number(s *Sheet, at int) {
 	e, created := &s.entries[at], time.Time{}
-	labels := s.fieldsOf(e)
+	labels := e.labels.fields
 	field, length := protowire.Number(metricUntyped), fixedField
 	switch w.family.kind {
 	case dto.MetricType_GAUGE:
@@ -141,7 +145,7 @@ func (w *messageWriter) histogram(s *Sheet, at int) {
 	}
 	w.inner, w.b = w.b, outer
 
-	labels := s.fieldsOf(&s.entries[at])
+	labels := s.entries[at].labels.fields
 	w.message(familyMetric, len(labels)+1+protowire.SizeBytes(len(w.inner)))
 	w.b = append(w.b, labels...)
 	w.message(metricHistogram, len(w.inner))
@@ -166,18 +170,15 @@ func (w *messageWriter) native(h *mapping.Histogram) {
 	}
 }
 
-// fieldsOf is an entry's labels as fields of its message.
-func (s *Sheet) fieldsOf(e *entry) string {
-	if e.labels.fields == "" {
-		w := messageWriter{}
-		eachLabel(labelsOf(s.owner), e.series.Labels, func(name, value string) {
-			w.message(metricLabel, 1+protowire.SizeBytes(len(name))+1+protowire.SizeBytes(len(value)))
-			w.text(labelName, name)
-			w.text(labelValue, value)
-		})
-		e.labels.fields = string(w.b)
-	}
-	return e.labels.fields
+// makeFields makes fields of the labels, which are an owner's and these.
+func (l *labels) makeFields(o Owner, own []mapping.Label) {
+	w := messageWriter{}
+	eachLabel(labelsOf(o), own, func(name, value string) {
+		w.message(metricLabel, 1+protowire.SizeBytes(len(name))+1+protowire.SizeBytes(len(value)))
+		w.text(labelName, name)
+		w.text(labelValue, value)
+	})
+	l.fields = string(w.b)
 }
 
 func (w *messageWriter) message(field protowire.Number, length int) {
