@@ -254,7 +254,7 @@ func deltaSum(d *deltas, t *table, points []number) ([]number, []advance) {
 			return p.Attributes, state{start: nanos(p.StartTime), at: nanos(p.Time), value: p.Value}
 		},
 		func(p *number, last state) (fallen bool) {
-			fallen = !(p.Value >= last.value) //nolint:staticcheck // NaN is not comparable: it begins anew
+			fallen = !(p.Value >= last.value) // NaN too: it begins anew
 			p.Value -= last.value
 			return fallen
 		},
