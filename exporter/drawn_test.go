@@ -45,7 +45,6 @@ type drawn struct {
 func newDrawn() (p *drawn, dropped map[string]int) {
 	dropped = map[string]int{}
 	p = &drawn{Board: board.New(board.Config{Drop: func(reason string, n int) { dropped[reason] += n }})}
-	p.KeepCreated()
 	return p, dropped
 }
 

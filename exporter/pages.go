@@ -63,9 +63,6 @@ func (ps *pages) commit(asked *questions, want readers) (r *result, err error) {
 	ps.at.Store(&at)
 	g := ps.lock()
 	defer g.unlock()
-	if !g.takers.reading() {
-		p.board.ForgetSets()
-	}
 	g.giveBack()
 	g.inquire()
 	return r, nil
@@ -97,9 +94,6 @@ func (p *page) recover(err *error) {
 // make brings the page up to date and makes of it what these readers want.
 func (p *page) make(want readers) *result {
 	b := p.board
-	if want.created(p.cfg.Created) {
-		b.KeepCreated()
-	}
 	r := &result{ended: p.refresh()}
 	if want[asMessages] > 0 {
 		r.messages = b.Messages()

@@ -13,7 +13,6 @@ const scraperAway = time.Hour
 // takers is who takes the last values of ended ranks. It belongs to the registry.
 type takers struct {
 	open       map[taker]bool // readers of metric data
-	producing  bool           // somebody reads metric data besides
 	lastScrape time.Time      // when the last page was delivered to a scraper; zero: none has been
 }
 
@@ -51,6 +50,3 @@ func (t *takers) tell() {
 		}
 	}
 }
-
-// reading says whether anybody reads metric data.
-func (t *takers) reading() bool { return len(t.open) > 0 || t.producing }

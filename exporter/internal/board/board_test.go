@@ -50,7 +50,6 @@ func show(p *Board, r *Rank, f *fixed, up ...bool) {
 func countingPage() (*Board, map[string]int) {
 	dropped := map[string]int{}
 	p := New(Config{Drop: func(reason string, n int) { dropped[reason] += n }})
-	p.KeepCreated()
 	return p, dropped
 }
 

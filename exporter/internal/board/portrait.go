@@ -205,7 +205,7 @@ func (b *Board) Update(of *Rank, c *Contents) {
 func (b *Board) updateSeries(r *portrait, c *Contents) {
 	key := sheetKey{made: c.Made, generation: c.Figures.Structure()}
 	if s := r.series; s != nil && s.key == key && !b.Roomier(s.Sheet) {
-		b.CopyNumbers(s.Sheet)
+		s.CopyNumbers()
 		r.sum()
 		if r.merged != nil {
 			r.merged.rules = c.Rules
