@@ -24,7 +24,7 @@ func (s *Session) ControlVariables(ctx context.Context) ([]ControlVariable, erro
 // with MPI_T's index (ControlVariable.Index); object is an Object.ID, 0 for an unbound variable. For the errors see
 // PvarSession.
 func (s *Session) ReadCvar(ctx context.Context, index int, object uint32) (CvarValue, error) {
-	a, _, err := s.tool(ctx, wire.ToolRequest{Operation: wire.ToolCvarRead, Index: index, Object: object}, 0)
+	a, err := s.tool(ctx, wire.ToolRequest{Operation: wire.ToolCvarRead, Index: index, Object: object}, 0)
 	return a.value, err
 }
 
@@ -44,7 +44,7 @@ func (s *Session) WriteCvar(ctx context.Context, index int, object uint32, v Cva
 		}
 		r.Value = wire.Value{Kind: wire.ValueWords, Words: v.Values}
 	}
-	_, _, err := s.tool(ctx, r, 0)
+	_, err := s.tool(ctx, r, 0)
 	return err
 }
 
@@ -58,7 +58,7 @@ func (s *Session) index(ctx context.Context, r wire.ToolRequest) (int, error) {
 	if err := checkText("the name", r.Name); err != nil {
 		return 0, err
 	}
-	a, _, err := s.tool(ctx, r, 0)
+	a, err := s.tool(ctx, r, 0)
 	return a.index, err
 }
 

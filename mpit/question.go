@@ -17,29 +17,29 @@ const (
 )
 
 // ask asks until the answer is another than "not now", and waits for it. The error is a *RequestError, the session's
-// or the context's; open says that the rank may still do what it was asked for, for only the waiting has ended.
-func (s *Session) ask(ctx context.Context, q *question) (open bool, err error) {
+// or the context's; with the context's the rank may still do what it was asked for, for only the waiting has ended.
+func (s *Session) ask(ctx context.Context, q *question) error {
 	for refusals := 0; ; refusals++ {
 		a, err := s.pose(ctx, q)
 		if err != nil {
-			return false, err
+			return err
 		}
 		select {
 		case <-a.done:
 		case <-ctx.Done():
 			left := false
 			if s.with(func(d *dialogue) { left = d.leave(a) }); left {
-				return true, ctx.Err()
+				return ctx.Err()
 			}
 		}
 		var refused *RequestError
 		if !errors.As(a.err, &refused) || refused.Code != wire.ErrorNotNow || refusals == maxRefusals {
-			return false, a.err
+			return a.err
 		}
 		select {
 		case <-time.After(refusalPause):
 		case <-ctx.Done():
-			return false, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
@@ -84,7 +84,7 @@ func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint
 				return err
 			},
 		}
-		if _, err := s.ask(ctx, q); err != nil {
+		if err := s.ask(ctx, q); err != nil {
 			return nil, fmt.Errorf("mpit: asking rank %d for %s: %w", s.hello.Rank, what, err)
 		}
 		for i := range list {
