@@ -1,6 +1,7 @@
 package mpit
 
 import (
+	"math"
 	"net"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
@@ -13,7 +14,12 @@ func DecodeHello(f wire.Frame) (Hello, error) { return decodeHello(f) }
 // Answers takes the frames of answers to SAMPLE.
 type Answers struct{ catalogue catalogue }
 
-func (a *Answers) Frame(f wire.Frame) (Sample, bool, error) { return a.catalogue.frame(f) }
+func (a *Answers) Frame(f wire.Frame) (Sample, bool, error) {
+	if a.catalogue.held == nil {
+		a.catalogue.held, a.catalogue.alike = &memory{of: newShares(math.MaxInt)}, newAlike()
+	}
+	return a.catalogue.frame(f)
+}
 
 // Request is what is asked for next.
 func (a *Answers) Request() wire.SampleRequest { return a.catalogue.generations() }
@@ -50,7 +56,7 @@ func DecodeTool(payload []byte, op wire.ToolOperation, count int) (ToolAnswer, e
 
 // WithPeers says who connects in the kernel's place: tests run as one user.
 func WithPeers(peer func(*net.UnixConn) (Peer, error)) ListenOption {
-	return func(c *listenConfig) { c.credentials = peer }
+	return func(c *listenConfig) { c.peer = peer }
 }
 
 // Held returns how many connections there are by the listener's account, and how many bytes of memory they hold.
