@@ -16,8 +16,9 @@ func (s *Session) ControlVariables(ctx context.Context) ([]ControlVariable, erro
 		}
 		return size
 	}
-	return pages(ctx, s, "control variables", wire.TypeAskCvars, wire.TypeCvars, s.cvarSlot, decodeControlVariables,
-		size)
+	list, _, _, err := pages(ctx, s, "control variables", wire.TypeAskCvars, wire.TypeCvars, s.cvarSlot,
+		decodeControlVariable, size)
+	return list, err
 }
 
 // ReadCvar is MPI_T_cvar_read (MPI-4.1 §15.3.6), on a handle that is made for it and freed again, of the variable

@@ -22,16 +22,20 @@ func (a *Answers) Frame(f wire.Frame) (Sample, bool, error) {
 }
 
 // Request is what is asked for next.
-func (a *Answers) Request() wire.SampleRequest { return a.catalogue.generations() }
+func (a *Answers) Request() wire.SampleRequest { return a.catalogue.has }
 
 func DecodeControlVariables(payload []byte, first int) (list []ControlVariable, next, total int, err error) {
-	list, p, err := decodeControlVariables(payload, first, nil)
+	list, p, err := decodePage(payload, "control variables", first, func(r *wire.Decoder) (ControlVariable, int) {
+		return decodeControlVariable(r, nil)
+	})
 	return list, p.next, p.total, err
 }
 
 func DecodeCategories(payload []byte, first int) (list []Category, next, total int, stamp uint64, err error) {
-	list, p, stamp, err := decodeCategories(payload, first)
-	return list, p.next, p.total, stamp, err
+	list, p, err := decodePage(payload, "categories", first, func(r *wire.Decoder) (Category, int) {
+		return decodeCategory(r, nil)
+	})
+	return list, p.next, p.total, p.stamp, err
 }
 
 // ToolAnswer is what an operation of TOOL has given.

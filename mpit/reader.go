@@ -145,7 +145,7 @@ func (r *reader) takeAnswer(f wire.Frame) error {
 		}
 	}
 	d := r.dialogue.Lock()
-	p, answered := d.answer(r.catalogue.generations())
+	p, answered := d.answer(r.catalogue.has)
 	r.dialogue.Unlock()
 	p.finish(sample, refused)
 	if answered != nil {
