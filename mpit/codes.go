@@ -40,16 +40,8 @@ var codeNames = names{
 	last: "MPI_ERR_OTHER",
 }
 
-// Error returns the standard's name of the code, as String does. Success is no error: use Err.
+// Error returns the standard's name of the code, as String does.
 func (c ReturnCode) Error() string { return c.String() }
-
-// Err returns nil for Success and the code itself otherwise.
-func (c ReturnCode) Err() error {
-	if c == Success {
-		return nil
-	}
-	return c
-}
 
 // String returns the standard's name, for example "MPI_T_ERR_INVALID_HANDLE".
 func (c ReturnCode) String() string { return codeNames.format(uint8(c)) }

@@ -45,8 +45,7 @@ func (s *Session) WriteCvar(ctx context.Context, index int, object uint32, v Cva
 		}
 		r.Value = wire.Value{Kind: wire.ValueWords, Words: v.Values}
 	}
-	_, err := s.tool(ctx, r, 0)
-	return err
+	return s.do(ctx, r)
 }
 
 // CvarIndex is MPI_T_cvar_get_index (MPI-4.1 §15.3.6). A name that the library doesn't know is ErrInvalidName.

@@ -3,7 +3,6 @@ package mpit
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 	"unsafe"
@@ -28,12 +27,6 @@ func known[T ~uint8](word uint64, highest, other T) T {
 func small[T ~uint8](word uint64) T {
 	return T(min(word, math.MaxUint8))
 }
-
-const (
-	helloPassive  = 1
-	helloWrite    = 2
-	helloSessions = 4
-)
 
 func decodeHello(f wire.Frame) (Hello, error) {
 	var err error
@@ -60,8 +53,7 @@ func decodeHello(f wire.Frame) (Hello, error) {
 	h.ThreadLevel = d.Int("thread level")
 	h.ABI = known(d.Word(), ABIStandard, ABIUnknown)
 	flags := d.Word()
-	h.Passive, h.WriteAllowed, h.SessionsOnly = flags&helloPassive != 0, flags&helloWrite != 0,
-		flags&helloSessions != 0
+	h.Passive, h.WriteAllowed, h.SessionsOnly = flags&1 != 0, flags&2 != 0, flags&4 != 0
 	h.InitTime = d.Time("init time")
 	h.AgentVersion = text(&d, "agent version")
 	h.LibraryVersion = text(&d, "library version")
@@ -129,16 +121,11 @@ func decodeVariable(r *wire.Decoder, enums map[uint32]*Enum) Variable {
 	return v
 }
 
-const (
-	objectPredefined = 1
-	objectInter      = 2
-)
-
 // decodeObject reads a record of a LAYOUT's objects. The keys of details are few: each is held once in keys.
 func decodeObject(r *wire.Decoder, keys map[string]string) Object {
 	o := Object{ID: r.Uint32("object"), Kind: known(r.Word(), BindLast, BindUnknown)}
 	flags := r.Word()
-	o.Predefined, o.Inter = flags&objectPredefined != 0, flags&objectInter != 0
+	o.Predefined, o.Inter = flags&1 != 0, flags&2 != 0
 	o.Size = r.Int("size of an object")
 	o.Rank = r.Int("rank in an object")
 	o.Created = r.Time("time of an object")
@@ -579,12 +566,7 @@ func decodeTool(payload []byte, op wire.ToolOperation, count int) (a toolAnswer,
 	return a, nil
 }
 
-func decodeError(payload []byte) (*RequestError, error) {
-	var err error
+func decodeError(payload []byte) (refusal *RequestError, err error) {
 	d := wire.NewDecoder(payload, &err)
-	e := &RequestError{Code: d.Word(), Text: text(&d, "text of an error")}
-	if err != nil {
-		return nil, fmt.Errorf("reading an error: %w", err)
-	}
-	return e, nil
+	return &RequestError{Code: d.Word(), Text: text(&d, "text of an error")}, err
 }

@@ -26,7 +26,6 @@ type dialogue struct {
 	questions   map[uint32]*attempt // by sequence number; nil once ended
 
 	final   *Sample
-	skipped uint64
 	unasked int // frames skipped since the last answer
 }
 
@@ -142,7 +141,6 @@ func (d *dialogue) conclude(seq uint32, a *attempt, refused error) {
 
 // skip counts a frame that is of no use.
 func (d *dialogue) skip() error {
-	d.skipped++
 	d.unasked++
 	if d.unasked > maxSkipped {
 		return wire.Errorf(wire.ReasonTooLarge, "more than %d frames that nobody asked for", maxSkipped)

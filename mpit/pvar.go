@@ -63,8 +63,7 @@ func (p *PvarSession) StopAll(ctx context.Context) error { return p.do(ctx, wire
 func (p *PvarSession) ResetAll(ctx context.Context) error { return p.do(ctx, wire.ToolReset) }
 
 func (p *PvarSession) do(ctx context.Context, op wire.ToolOperation) error {
-	_, err := p.s.tool(ctx, wire.ToolRequest{Operation: op, Session: p.number}, 0)
-	return err
+	return p.s.do(ctx, wire.ToolRequest{Operation: op, Session: p.number})
 }
 
 // Variable returns the number of the handle's variable, a Variable.ID.
@@ -106,8 +105,7 @@ func (h *PvarHandle) Write(ctx context.Context, words []uint64) error {
 	}
 	r := h.request(wire.ToolWrite)
 	r.Words = words
-	_, err := h.session.s.tool(ctx, r, 0)
-	return err
+	return h.session.s.do(ctx, r)
 }
 
 func (h *PvarHandle) request(op wire.ToolOperation) wire.ToolRequest {
@@ -115,8 +113,7 @@ func (h *PvarHandle) request(op wire.ToolOperation) wire.ToolRequest {
 }
 
 func (h *PvarHandle) do(ctx context.Context, op wire.ToolOperation) error {
-	_, err := h.session.s.tool(ctx, h.request(op), 0)
-	return err
+	return h.session.s.do(ctx, h.request(op))
 }
 
 func (h *PvarHandle) read(ctx context.Context, op wire.ToolOperation) ([]uint64, error) {

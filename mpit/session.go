@@ -129,14 +129,6 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// Skipped returns how many frames were skipped because their type is unknown, or because they answer nothing that
-// anybody waits for.
-func (s *Session) Skipped() uint64 {
-	d := s.dialogue.Lock()
-	defer s.dialogue.Unlock()
-	return d.skipped
-}
-
 // Ask asks for a sample now and does not wait. While an earlier request is unanswered it sends nothing and returns that
 // request's Pending, so that a rank which is late never has more than one to answer.
 func (s *Session) Ask() *Pending {

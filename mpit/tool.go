@@ -34,6 +34,12 @@ func (s *Session) tool(ctx context.Context, r wire.ToolRequest, count int) (tool
 	return *answer, nil
 }
 
+// do is tool for an operation that returns nothing.
+func (s *Session) do(ctx context.Context, r wire.ToolRequest) error {
+	_, err := s.tool(ctx, r, 0)
+	return err
+}
+
 // toolQuestion is an operation of TOOL; its answer goes to answer.
 func toolQuestion(slots chan struct{}, r wire.ToolRequest, count int, answer *toolAnswer) *question {
 	return &question{
