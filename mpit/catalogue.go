@@ -30,6 +30,10 @@ type catalogue struct {
 	next answer
 }
 
+func newCatalogue(held *memory, alike *alike) catalogue {
+	return catalogue{held: held, alike: alike, enums: make(map[uint32]*Enum)}
+}
+
 // parts are what a new answer may bring anew.
 type parts struct {
 	variables part[Variables]
@@ -152,9 +156,6 @@ func (c *catalogue) takeEnums(payload []byte) error {
 		}
 		if err := c.held.grow(size); err != nil {
 			return err
-		}
-		if c.enums == nil {
-			c.enums = make(map[uint32]*Enum)
 		}
 		c.enums[e.ID] = e
 	}

@@ -182,17 +182,18 @@ func decodeHandle(r *wire.Decoder, offset int) Handle {
 	if flags&handleSelected != 0 {
 		h.Offset = offset
 	}
+	words := func(flag uint64, what string) []uint64 {
+		if flags&flag == 0 {
+			return nil
+		}
+		return r.Words(what, h.Count)
+	}
 	if flags&(handleFirst|handleOrigin|handleExcluded) != 0 {
-		h.Earlier = &Earlier{}
-	}
-	if flags&handleFirst != 0 {
-		h.Earlier.First = r.Words("first values of a handle", h.Count)
-	}
-	if flags&handleOrigin != 0 {
-		h.Earlier.Origin = r.Words("origin of a handle", h.Count)
-	}
-	if flags&handleExcluded != 0 {
-		h.Earlier.Excluded = r.Words("excluded values of a handle", h.Count)
+		h.Earlier = &Earlier{
+			First:    words(handleFirst, "first values of a handle"),
+			Origin:   words(handleOrigin, "origin of a handle"),
+			Excluded: words(handleExcluded, "excluded values of a handle"),
+		}
 	}
 	return h
 }

@@ -16,7 +16,7 @@ type Answers struct{ catalogue catalogue }
 
 func (a *Answers) Frame(f wire.Frame) (Sample, bool, error) {
 	if a.catalogue.held == nil {
-		a.catalogue.held, a.catalogue.alike = &memory{of: newShares(math.MaxInt)}, newAlike()
+		a.catalogue = newCatalogue(&memory{of: newShares(math.MaxInt)}, newAlike())
 	}
 	return a.catalogue.frame(f)
 }

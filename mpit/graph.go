@@ -93,7 +93,7 @@ func cutCircles(kids [][]int) {
 	}
 	for _, rootsOnly := range []bool{true, false} {
 		for n := range kids {
-			if state[n] == fresh && !(rootsOnly && isChild[n]) {
+			if state[n] == fresh && (!rootsOnly || !isChild[n]) {
 				walk(n)
 			}
 		}
@@ -114,33 +114,24 @@ func arrange(nodes []Category, kids [][]int) *CategoryGraph {
 			ready = append(ready, n)
 		}
 	}
-	g := &CategoryGraph{
-		order: make([]Category, 0, len(nodes)), place: make(map[int]int, len(nodes)),
-		parents: make([][]int, len(nodes)), kids: make([][]int, len(nodes)),
-	}
+	g := &CategoryGraph{place: make(map[int]int, len(nodes)), kids: make([][]int, len(nodes))}
+	parents := make([][]int, len(nodes)) // places, by node: they rise, for nodes get theirs in that order
 	for len(ready) > 0 {
-		n := ready[0]
+		n, at := ready[0], len(g.order)
 		ready = ready[1:]
-		g.place[nodes[n].Index] = len(g.order)
+		g.place[nodes[n].Index] = at
 		g.order = append(g.order, nodes[n])
+		g.parents = append(g.parents, parents[n])
+		for _, parent := range parents[n] {
+			g.kids[parent] = append(g.kids[parent], at)
+		}
 		for _, child := range kids[n] {
+			parents[child] = append(parents[child], at)
 			if waits[child]--; waits[child] == 0 {
-				at, _ := slices.BinarySearch(ready, child)
-				ready = slices.Insert(ready, at, child)
+				turn, _ := slices.BinarySearch(ready, child)
+				ready = slices.Insert(ready, turn, child)
 			}
 		}
-	}
-	for n := range nodes {
-		at := g.place[nodes[n].Index]
-		for _, child := range kids[n] {
-			to := g.place[nodes[child].Index]
-			g.kids[at] = append(g.kids[at], to)
-			g.parents[to] = append(g.parents[to], at)
-		}
-	}
-	for at := range g.order {
-		slices.Sort(g.kids[at])
-		slices.Sort(g.parents[at])
 	}
 	return g
 }

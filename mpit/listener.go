@@ -274,7 +274,7 @@ func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, p place) (
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	frames := wire.NewReader(conn, wire.MaxHello)
-	frames.Room(p.held.grow)
+	frames.Room = p.held.grow
 	f, err := frames.Next()
 	stopped := !stop() // the deadline may be changed still
 	switch {
@@ -300,7 +300,7 @@ func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, p place) (
 	if err := p.held.grow(len(f.Payload)); err != nil { // which the session keeps, as a Hello
 		return nil, protocolError("reading HELLO", err)
 	}
-	frames.Limit(wire.MaxAgentPayload)
+	frames.Limit = wire.MaxAgentPayload
 	return newSession(conn, frames, p, hello, l.alike, l.config.holdFinals)
 }
 

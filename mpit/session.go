@@ -74,7 +74,7 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, p place, hello Hello, a
 			return nil, protocolError("asking for the last sample", err)
 		}
 	}
-	r := &reader{Session: s, out: out, frames: frames, catalogue: catalogue{held: p.held, alike: alike}, hold: hold}
+	r := &reader{Session: s, out: out, frames: frames, catalogue: newCatalogue(p.held, alike), hold: hold}
 	go r.run()
 	return s, nil
 }

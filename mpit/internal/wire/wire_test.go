@@ -120,7 +120,7 @@ func TestReaderKeepsWhatItNeeds(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			src, dst := io.Pipe()
 			r, counted := NewReader(src, MaxAgentPayload), 0
-			r.Room(func(bytes int) error { counted += bytes; return nil })
+			r.Room = func(bytes int) error { counted += bytes; return nil }
 			go func() {
 				for _, words := range test.frames {
 					_, _ = dst.Write(frame(TypeSample, 1, words...))
@@ -184,7 +184,7 @@ func TestFieldsComeBack(t *testing.T) {
 }
 
 func eachRecord(d *Decoder) {
-	for range d.Records("x", 10) { //nolint:revive // nothing is in them
+	for range d.Records("x", 10) {
 	}
 }
 
