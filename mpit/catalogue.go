@@ -82,6 +82,8 @@ func (p *part[T]) decode(payload []byte, held *memory, decode func([]byte) (*T, 
 type answer struct {
 	parts
 	bytes int
+	sent  map[uint32]struct{} // variables
+	enums map[uint32]struct{}
 }
 
 // frame takes a frame of the answer to SAMPLE. With SAMPLE itself the answer is whole, and becomes the catalogue.
@@ -92,7 +94,10 @@ func (c *catalogue) frame(f wire.Frame) (s Sample, whole bool, err error) {
 	}
 	switch f.Type {
 	case wire.TypeEnums:
-		return s, false, c.takeEnums(f.Payload)
+		if c.next.enums == nil {
+			c.next.enums = make(map[uint32]struct{})
+		}
+		return s, false, c.takeEnums(f.Payload, c.next.enums)
 	case wire.TypeVariables:
 		return s, false, c.takeVariables(f.Payload)
 	case wire.TypeLayout:
@@ -135,8 +140,8 @@ func (c *catalogue) count(bytes int) error {
 	return nil
 }
 
-// takeEnums reads ENUMS. What has been sent before may be again, as it was.
-func (c *catalogue) takeEnums(payload []byte) error {
+// takeEnums reads ENUMS; sent are the numbers that the same answer has already brought.
+func (c *catalogue) takeEnums(payload []byte, sent map[uint32]struct{}) error {
 	var err error
 	d := wire.NewDecoder(payload, &err)
 	for r := range d.Records("enumerations", wire.MaxVariables) {
@@ -144,6 +149,10 @@ func (c *catalogue) takeEnums(payload []byte) error {
 		if err != nil {
 			return err
 		}
+		if _, ok := sent[e.ID]; ok {
+			return wire.Errorf(wire.ReasonMalformed, "enumeration %d given twice", e.ID)
+		}
+		sent[e.ID] = struct{}{}
 		if old := c.enums[e.ID]; old != nil {
 			if old.equal(e) {
 				continue // the variables that have it keep the same pointer
@@ -167,7 +176,7 @@ func (c *catalogue) takeVariables(payload []byte) error {
 	d := wire.NewDecoder(payload, &err)
 	next := &c.next.variables
 	if next.of == nil {
-		next.of = &Variables{}
+		next.of, c.next.sent = &Variables{}, make(map[uint32]struct{})
 		if have := c.variables; have.of != nil {
 			next.of.ByID = slices.Clone(have.of.ByID)
 			if err := next.grow(have.size, c.held); err != nil {
@@ -178,6 +187,9 @@ func (c *catalogue) takeVariables(payload []byte) error {
 	next.of.Generation = d.Word()
 	for r := range d.Records("variables", wire.MaxVariables) {
 		v := decodeVariable(r, c.enums)
+		if _, ok := c.next.sent[v.ID]; ok {
+			d.Fail(wire.ReasonMalformed, "variable %d given twice", v.ID)
+		}
 		if int(v.ID) > len(next.of.ByID) {
 			d.Fail(wire.ReasonMalformed, "variable %d where %d are known", v.ID, len(next.of.ByID))
 		}
@@ -187,6 +199,7 @@ func (c *catalogue) takeVariables(payload []byte) error {
 		if err != nil {
 			return err
 		}
+		c.next.sent[v.ID] = struct{}{}
 		if int(v.ID) < len(next.of.ByID) {
 			if err := next.of.ByID[v.ID].change(v); err != nil {
 				return err

@@ -424,6 +424,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	}{
 		"a variable after a gap": {[]wire.Frame{record(wire.TypeVariables, []uint64{1}, words(1))},
 			mpit.ReasonMalformed},
+		"a variable twice": {[]wire.Frame{oneVariable, oneVariable}, mpit.ReasonMalformed},
 		"a distribution no more": {[]wire.Frame{
 			record(wire.TypeVariables, []uint64{1}, words(0, 0, 6, 1, 11, 8, 0, 8)), busySample(),
 			record(wire.TypeVariables, []uint64{2}, words(0, 0, 6, 1, 11, 8, 0, 0)),
@@ -434,6 +435,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 			words(0, 0, 0, 0, 0, 0, 0, 0, 1))}, mpit.ReasonMalformed},
 		"an enumeration beyond 32 bits": {[]wire.Frame{oneEnum,
 			record(wire.TypeVariables, []uint64{1}, words(0, 0, 0, 0, 0, 0, 0, 0, 1<<32+4))}, mpit.ReasonMalformed},
+		"an enumeration twice": {[]wire.Frame{oneEnum, oneEnum}, mpit.ReasonMalformed},
 		"an enumeration that changes": {[]wire.Frame{oneEnum, busySample(), record(wire.TypeEnums, nil, words(3))},
 			mpit.ReasonMalformed},
 		"elements of negative size": {[]wire.Frame{record(wire.TypeVariables, []uint64{1},

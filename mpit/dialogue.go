@@ -156,9 +156,10 @@ type question struct {
 type attempt struct {
 	*question
 	done  chan struct{}
-	err   error // set before done is closed: the rank's refusal, or the session's end
-	bytes int   // of the answer so far
-	gone  bool  // the asker doesn't wait any more; guarded by the session's lock
+	err   error               // set before done is closed: the rank's refusal, or the session's end
+	bytes int                 // of the answer so far
+	sent  map[uint32]struct{} // enumerations that the answer has brought
+	gone  bool                // the asker doesn't wait any more; guarded by the session's lock
 }
 
 // end ends an attempt that will not be answered.

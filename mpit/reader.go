@@ -180,7 +180,10 @@ func (r *reader) takeQuestion(f wire.Frame, a *attempt) error {
 	}
 	switch f.Type {
 	case wire.TypeEnums:
-		return r.catalogue.takeEnums(f.Payload)
+		if a.sent == nil {
+			a.sent = make(map[uint32]struct{})
+		}
+		return r.catalogue.takeEnums(f.Payload, a.sent)
 	case a.typ:
 		if err := a.decode(f.Payload, r.catalogue.enums); err != nil {
 			return err
