@@ -22,7 +22,7 @@ func (p *plan) takeRemains() {
 			p.takeRemain(v, rm, v)
 		}
 		for _, t := range p.timers[v] {
-			if t.observes() {
+			if t.estimates() {
 				p.takeRemain(v, rm, t)
 			}
 		}

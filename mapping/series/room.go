@@ -1,7 +1,9 @@
 package series
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -23,30 +25,14 @@ type Room interface {
 	Take(weight int) mapping.Reason
 }
 
-// bound is a bound of weights. The zero bound is none.
-type bound struct {
-	set    bool
-	weight int
-	reason mapping.Reason
-}
-
-func newBound(weight int, reason mapping.Reason) bound {
-	if weight < 0 {
-		return bound{}
-	}
-	return bound{set: true, weight: weight, reason: reason}
-}
-
-func (l bound) allows(weight int) bool { return !l.set || weight <= l.weight }
-
 // room is what bounds a rank's series, and what they take of it.
 type room struct {
 	shared   Room           // nil: no bound
 	held     int            // taken from shared
 	denied   mapping.Reason // what shared said last when it had none
-	variable bound
-	used     int // by cells
-	reserved int // for the first cell of each variable that has been let in, or for its other
+	limit    int            // of each variable's weight by itself; below zero: none
+	used     int            // by cells
+	reserved int            // for the first cell of each variable that has been let in, or for its other
 }
 
 // admission says whether there was room for a variable.
@@ -132,6 +118,9 @@ func elementName(n int) string {
 	return strconv.Itoa(n)
 }
 
+// allows says whether a variable may have that weight.
+func (m *room) allows(weight int) bool { return m.limit < 0 || weight <= m.limit }
+
 // has says whether there is room for so much more, and takes it. For nothing there always is.
 func (m *room) has(weight int) bool {
 	more := m.missing(weight)
@@ -162,7 +151,7 @@ func (m *room) admit(v *variable) {
 	if v.enter != undecided {
 		return
 	}
-	if !m.variable.allows(v.lines()) || !m.has(v.charge()) {
+	if !m.allows(v.lines()) || !m.has(v.charge()) {
 		v.enter = refused
 		return
 	}
@@ -180,8 +169,8 @@ func (v *variable) reserve() int {
 
 // reason is why there was no room.
 func (m *room) reason(v *variable) mapping.Reason {
-	if m.denied == "" || !m.variable.allows((len(v.list)+2)*v.lines()) {
-		return m.variable.reason
+	if m.denied == "" || !m.allows((len(v.list)+2)*v.lines()) {
+		return mapping.ReasonVariableOverLimit
 	}
 	return m.denied
 }
@@ -192,4 +181,115 @@ func (v *variable) verbosity() mpit.Verbosity {
 		return ^mpit.Verbosity(0)
 	}
 	return v.of.Info.Verbosity
+}
+
+// findRoom decides where values of what is new count: in a cell of its own, in other, or nowhere.
+func (p *plan) findRoom(v *variable, id cellID) *cell {
+	m := &p.room
+	m.admit(v)
+	more := 1
+	if v.folds() && v.other() == nil {
+		more = 2 // room for other stays reserved
+	}
+	switch {
+	case v.enter == refused:
+	case !v.folds() && len(v.list) == 0:
+		m.reserved -= v.charge()
+		m.used += v.charge()
+		return p.newCell(v, id)
+	case m.allows((len(v.list)+more)*v.lines()) && m.has(v.charge()):
+		m.used += v.charge()
+		return p.newCell(v, id)
+	case v.folds():
+		return p.fold(v, id)
+	}
+	p.leaveOut(v, id, nil)
+	return nil
+}
+
+// fold lets an object or an element count into other.
+func (p *plan) fold(v *variable, id cellID) *cell {
+	m := &p.room
+	other := v.other()
+	if other == nil {
+		if other = v.find(v.otherID()); other == nil { // an object may really have that name
+			m.used += v.charge()
+			other = p.newCell(v, v.otherID())
+		}
+		m.reserved -= v.charge()
+	}
+	other.seen = p.generation
+	p.leaveOut(v, id, other)
+	return other
+}
+
+// leaveOut notes that something has no series of its own, and counts that once.
+func (p *plan) leaveOut(v *variable, id cellID, other *cell) {
+	if v.overflow == nil {
+		v.overflow = &overflow{ids: map[cellID]uint32{}}
+	}
+	v.overflow.cell = other
+	if other != nil && other.id == id {
+		return
+	}
+	v.overflow.ids[id] = p.generation
+	p.dropped[p.room.reason(v)] += uint64(v.lines())
+}
+
+// tight says whether what is new in a layout may not all find room, so that it matters what comes first.
+func (p *plan) tight() bool {
+	m, more := &p.room, 0
+	if m.shared == nil && m.limit < 0 {
+		return false
+	}
+	for i := range p.layout.Handles {
+		lh := &p.layout.Handles[i]
+		if v := p.variable(lh.Variable); v != nil && v.Metric != nil {
+			n := 1
+			if v.Each != "" {
+				n = lh.Count
+			}
+			if v.enter == undecided && v.folds() {
+				n++
+			}
+			more += n * v.charge()
+			if m.limit >= 0 && (len(v.list)+2)*v.lines() > m.limit/2 {
+				return true
+			}
+		}
+	}
+	missing := m.missing(more)
+	return missing > 0 && missing > m.shared.Left()
+}
+
+// byRight puts the handles of a layout, which stand in order by their objects' names, into the order in which they
+// have a right to room: the predefined objects' first, then by age. Variables that are new are let in or left out
+// here, those of the highest verbosity last.
+func (p *plan) byRight(order []int32) {
+	handles := p.layout.Handles
+	var fresh []*variable
+	seen := map[*variable]bool{}
+	for i := range handles {
+		if v := p.variable(handles[i].Variable); v != nil && v.Metric != nil && v.enter == undecided && !seen[v] {
+			seen[v] = true
+			fresh = append(fresh, v)
+		}
+	}
+	slices.SortStableFunc(fresh, func(a, b *variable) int { return cmp.Compare(a.verbosity(), b.verbosity()) })
+	for _, v := range fresh {
+		p.room.admit(v)
+	}
+	predefined := map[uint32]bool{}
+	for i := range p.layout.Objects {
+		if o := &p.layout.Objects[i]; o.Predefined {
+			predefined[o.ID] = true
+		}
+	}
+	age := func(i int32) uint32 {
+		if object := handles[i].Object; !predefined[object] {
+			return object // objects get rising numbers as the program makes them
+		}
+		return 0
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(age(a), age(b)) })
 }
