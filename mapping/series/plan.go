@@ -2,6 +2,7 @@ package series
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -20,7 +21,7 @@ type plan struct {
 	remains *mpit.Remains
 
 	handles    map[uint32]*handle // by their number, once index needs it
-	reading    []*handle          // those of the layout, in the order of their objects' names
+	reading    []*handle          // those of the layout
 	sparse     []*handle          // of reading, those of variables that have a cell only once they are not 0
 	companions []companion        // of reading, those that count the events of timers
 	pairs      []pair
@@ -80,27 +81,23 @@ func (c *cell) forget() {
 
 // place makes the handles those of the layout, and finds their cells.
 func (p *plan) place(values []uint64) {
-	names, order := p.named()
-	if p.tight() {
-		p.byRight(order)
-	}
-	alike := p.separate(names)
-	old := p.index()
+	old, groups := p.index(), p.groups()
+	p.admitNew()
+	alike := p.namesakes(groups)
 	p.slabs.expect(len(p.layout.Handles) - len(old))
-	p.reading = slices.Grow(p.reading[:0], len(order))
+	p.reading = slices.Grow(p.reading[:0], len(p.layout.Handles))
 	p.sparse, p.companions = p.sparse[:0], nil
-	for _, i := range order {
-		lh := &p.layout.Handles[i]
-		v := p.variable(lh.Variable)
-		if v == nil || lh.Count <= 0 || lh.Count > math.MaxInt32 {
-			continue
+	for name, of := range p.inOrder(groups) {
+		v := p.byID[of.Variable]
+		if v.of.Info.Bind == mpit.BindNone {
+			name = ""
 		}
-		h := p.handle(old[lh.ID], v, lh, v.objectName(names[i]))
-		if v.Separate && (v.Lasts() || alike[sharing{v, v.shown(h.name)}] > 1) {
-			h.solo = lh.Object
+		h := p.handle(old[of.ID], v, of, name)
+		if v.Separate && (v.Lasts() || alike[namesake{v, v.shown(name)}] > 1) {
+			h.solo = of.Object
 		}
 		p.assign(h, values)
-		if lh.Offset < 0 && !v.asked {
+		if of.Offset < 0 && !v.asked {
 			v.asked, p.reselect = true, true // an earlier exporter, or other rules, told the agent to leave it out
 		}
 		p.reading = append(p.reading, h)
@@ -116,18 +113,18 @@ func (p *plan) place(values []uint64) {
 
 // handle is old, the one that stood for a handle in the last plan, or a new one, if there was none or its values are
 // to be read differently.
-func (p *plan) handle(old *handle, v *variable, lh *mpit.Handle, name string) *handle {
+func (p *plan) handle(old *handle, v *variable, of *mpit.Handle, name string) *handle {
 	h := old
 	switch {
-	case h == nil || h.v != v || v.reread || h.of.Count != lh.Count:
-		h = p.newHandle(v, lh)
-	case v.Mode == mapping.ModeCount && (h.name != name || !slices.Equal(h.of.Before().Origin, lh.Before().Origin)):
-		h.rename(lh)
+	case h == nil || h.v != v || v.reread || h.of.Count != of.Count:
+		h = p.newHandle(v, of)
+	case v.Mode == mapping.ModeCount && (h.name != name || !slices.Equal(h.of.Before().Origin, of.Before().Origin)):
+		h.rename(of)
 		if v.Separate { // what its series had is in those of its name
-			v.restart(cellID{object: v.shown(name), number: lh.Object}, p.at)
+			v.restart(cellID{object: v.shown(name), number: of.Object}, p.at)
 		}
 	}
-	h.of, h.name, h.solo, h.seen = lh, name, 0, p.generation
+	h.of, h.name, h.solo, h.seen = of, name, 0, p.generation
 	return h
 }
 
@@ -162,41 +159,67 @@ func (p *plan) index() map[uint32]*handle {
 	return p.handles
 }
 
-// named says how the object of each handle of the layout is called. order is the handles by the names of their
-// objects: so cells are made in the order that they are to have.
-func (p *plan) named() (names []string, order []int32) {
-	type object struct {
-		id   uint32
-		name string
-	}
-	objects := make([]object, len(p.layout.Objects))
-	for i := range objects {
-		o := &p.layout.Objects[i]
-		objects[i] = object{o.ID, mapping.CleanName(o.Name)}
-	}
-	slices.SortStableFunc(objects, func(a, b object) int { return cmp.Compare(a.name, b.name) })
-	places := make(map[uint32]int, len(objects))
-	for i, o := range objects {
-		places[o.id] = i + 1
-	}
-	names = make([]string, len(p.layout.Handles))
-	groups := make([][]int32, len(objects)+1) // first those of no object
-	for i := range names {
-		at := places[p.layout.Handles[i].Object]
-		groups[at] = append(groups[at], int32(i))
-		if names[i] = mapping.Unnamed; at > 0 {
-			names[i] = objects[at-1].name
-		}
-	}
-	return names, slices.Concat(groups...)
+// group is an object of a layout with its handles.
+type group struct {
+	id, age uint32 // objects get rising numbers as the program makes them; a predefined one's age is 0
+	name    string
+	handles []int32 // places in the layout
 }
 
-// objectName is what an object called so is called in the variable's handles.
-func (v *variable) objectName(name string) string {
-	if v.of.Info.Bind == mpit.BindNone {
-		return ""
+// groups is the objects of the layout in the order in which they have a right to room: predefined ones first, then by
+// age. Handles of no object are a group, too.
+func (p *plan) groups() []group {
+	groups := make([]group, 1, len(p.layout.Objects)+1)
+	groups[0].name = mapping.Unnamed
+	for i := range p.layout.Objects {
+		o := &p.layout.Objects[i]
+		g := group{id: o.ID, age: o.ID, name: mapping.CleanName(o.Name)}
+		if o.Predefined {
+			g.age = 0
+		}
+		groups = append(groups, g)
 	}
-	return name
+	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(a.age, b.age) })
+	at := make(map[uint32]int, len(groups))
+	for i := range groups {
+		at[groups[i].id] = i
+	}
+	for i := range p.layout.Handles {
+		if of := &p.layout.Handles[i]; p.variable(of.Variable) != nil && of.Count > 0 && of.Count <= math.MaxInt32 {
+			g := &groups[at[of.Object]]
+			g.handles = append(g.handles, int32(i))
+		}
+	}
+	return groups
+}
+
+// inOrder goes through the handles, each with the name of its object.
+func (p *plan) inOrder(groups []group) iter.Seq2[string, *mpit.Handle] {
+	return func(yield func(string, *mpit.Handle) bool) {
+		for _, g := range groups {
+			for _, i := range g.handles {
+				if !yield(g.name, &p.layout.Handles[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// admitNew lets variables in or leaves them out that are new in the layout, those of the highest verbosity last.
+func (p *plan) admitNew() {
+	var fresh []*variable
+	for i := range p.layout.Handles {
+		v := p.variable(p.layout.Handles[i].Variable)
+		if v != nil && v.Metric != nil && v.enter == undecided {
+			v.enter = asking
+			fresh = append(fresh, v)
+		}
+	}
+	slices.SortStableFunc(fresh, func(a, b *variable) int { return cmp.Compare(a.verbosity(), b.verbosity()) })
+	for _, v := range fresh {
+		p.room.admit(v)
+	}
 }
 
 // shown is how an object is called in the variable's cells.
@@ -207,24 +230,24 @@ func (v *variable) shown(name string) string {
 	return name
 }
 
-// sharing is what the handles of a variable's objects share that are called the same.
-type sharing struct {
+// namesake is what a variable's handles share whose objects are called the same.
+type namesake struct {
 	v    *variable
 	name string
 }
 
-// separate counts the handles that share a name, of variables that never merge objects.
-func (p *plan) separate(names []string) map[sharing]int {
+// namesakes counts them, of variables that never merge objects.
+func (p *plan) namesakes(groups []group) map[namesake]int {
 	if !slices.ContainsFunc(p.byID, func(v *variable) bool { return v.Separate }) {
 		return nil
 	}
-	shared := map[sharing]int{}
-	for i := range p.layout.Handles {
-		if v := p.variable(p.layout.Handles[i].Variable); v != nil && v.Separate {
-			shared[sharing{v, v.shown(v.objectName(names[i]))}]++
+	counts := map[namesake]int{}
+	for name, of := range p.inOrder(groups) {
+		if v := p.byID[of.Variable]; v.Separate {
+			counts[namesake{v, v.shown(name)}]++
 		}
 	}
-	return shared
+	return counts
 }
 
 // assign finds the cells of a handle.
@@ -397,7 +420,7 @@ func (p *plan) cell(v *variable, id cellID) *cell {
 
 // lookup is cell for what has been decided already.
 func (p *plan) lookup(v *variable, id cellID) (_ *cell, decided bool) {
-	c := v.find(id)
+	c, _ := v.find(id)
 	if decided = c != nil; !decided && v.overflow.find(id, p.generation) {
 		c, decided = v.overflow.cell, true
 	}
@@ -414,7 +437,8 @@ func (p *plan) newCell(v *variable, id cellID) *cell {
 	if v.list == nil && v.Label != "" {
 		v.list = make([]*cell, 0, min(len(p.layout.Objects), maxSlab))
 	}
-	v.add(c)
+	_, at := v.find(id)
+	v.list = slices.Insert(v.list, at, c) // limits keep it short
 	if v.Mode == mapping.ModeState {
 		c.state = &stateCell{}
 		for _, it := range v.Items {
@@ -458,7 +482,6 @@ func (p *plan) sweep() {
 			return true
 		})
 		p.room.reserved += v.reserve() - reserved
-		v.sort()
 	}
 }
 

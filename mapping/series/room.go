@@ -1,9 +1,7 @@
 package series
 
 import (
-	"cmp"
 	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -19,8 +17,6 @@ const otherElement = 1 << 18
 
 // Room is what ranks share: how many series they may have together. It is used by several ranks at the same time.
 type Room interface {
-	// Left is how much more weight there is room for at the moment. It may be below zero.
-	Left() int
 	// Take takes so much room at once and returns ""; where there is less, it takes none and says what bounds it.
 	Take(weight int) mapping.Reason
 }
@@ -40,6 +36,7 @@ type admission uint8
 
 const (
 	undecided admission = iota
+	asking
 	admitted
 	refused
 )
@@ -123,8 +120,8 @@ func (m *room) allows(weight int) bool { return m.limit < 0 || weight <= m.limit
 
 // has says whether there is room for so much more, and takes it. For nothing there always is.
 func (m *room) has(weight int) bool {
-	more := m.missing(weight)
-	if more <= 0 {
+	more := m.used + m.reserved + weight - m.held
+	if m.shared == nil || weight <= 0 || more <= 0 {
 		return true
 	}
 	if reason := m.shared.Take(more); reason != "" {
@@ -135,20 +132,12 @@ func (m *room) has(weight int) bool {
 	return true
 }
 
-// missing is how much of that weight is yet to be taken from what ranks share.
-func (m *room) missing(weight int) int {
-	if weight <= 0 || m.shared == nil {
-		return 0
-	}
-	return m.used + m.reserved + weight - m.held
-}
-
 // giveBack gives back what was taken and is not used.
 func (m *room) giveBack() { m.held = m.used }
 
 // admit decides whether a variable is let in. Room for one cell is reserved for it.
 func (m *room) admit(v *variable) {
-	if v.enter != undecided {
+	if v.enter > asking {
 		return
 	}
 	if !m.allows(v.lines()) || !m.has(v.charge()) {
@@ -212,7 +201,7 @@ func (p *plan) fold(v *variable, id cellID) *cell {
 	m := &p.room
 	other := v.other()
 	if other == nil {
-		if other = v.find(v.otherID()); other == nil { // an object may really have that name
+		if other, _ = v.find(v.otherID()); other == nil { // an object may really have that name
 			m.used += v.charge()
 			other = p.newCell(v, v.otherID())
 		}
@@ -234,62 +223,4 @@ func (p *plan) leaveOut(v *variable, id cellID, other *cell) {
 	}
 	v.overflow.ids[id] = p.generation
 	p.dropped[p.room.reason(v)] += uint64(v.lines())
-}
-
-// tight says whether what is new in a layout may not all find room, so that it matters what comes first.
-func (p *plan) tight() bool {
-	m, more := &p.room, 0
-	if m.shared == nil && m.limit < 0 {
-		return false
-	}
-	for i := range p.layout.Handles {
-		lh := &p.layout.Handles[i]
-		if v := p.variable(lh.Variable); v != nil && v.Metric != nil {
-			n := 1
-			if v.Each != "" {
-				n = lh.Count
-			}
-			if v.enter == undecided && v.folds() {
-				n++
-			}
-			more += n * v.charge()
-			if m.limit >= 0 && (len(v.list)+2)*v.lines() > m.limit/2 {
-				return true
-			}
-		}
-	}
-	missing := m.missing(more)
-	return missing > 0 && missing > m.shared.Left()
-}
-
-// byRight puts the handles of a layout, which stand in order by their objects' names, into the order in which they
-// have a right to room: the predefined objects' first, then by age. Variables that are new are let in or left out
-// here, those of the highest verbosity last.
-func (p *plan) byRight(order []int32) {
-	handles := p.layout.Handles
-	var fresh []*variable
-	seen := map[*variable]bool{}
-	for i := range handles {
-		if v := p.variable(handles[i].Variable); v != nil && v.Metric != nil && v.enter == undecided && !seen[v] {
-			seen[v] = true
-			fresh = append(fresh, v)
-		}
-	}
-	slices.SortStableFunc(fresh, func(a, b *variable) int { return cmp.Compare(a.verbosity(), b.verbosity()) })
-	for _, v := range fresh {
-		p.room.admit(v)
-	}
-	predefined := map[uint32]bool{}
-	for i := range p.layout.Objects {
-		if o := &p.layout.Objects[i]; o.Predefined {
-			predefined[o.ID] = true
-		}
-	}
-	age := func(i int32) uint32 {
-		if object := handles[i].Object; !predefined[object] {
-			return object // objects get rising numbers as the program makes them
-		}
-		return 0
-	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(age(a), age(b)) })
 }

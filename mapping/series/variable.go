@@ -13,11 +13,10 @@ type variable struct {
 	of            *variables.Variable // in the catalogue
 	ratio         *variable           // that it is a part of; nil: none
 
-	list     []*cell          // sorted, but where cells is not nil
-	cells    map[cellID]*cell // of list, while it isn't sorted; nil: it is
-	overflow *overflow        // nil: everything has found room
-	start    *timersStart     // of a TIMER with an offset; nil: its handles count from their first value
-	meaning  uint32           // of its series
+	list     []*cell      // sorted
+	overflow *overflow    // nil: everything has found room
+	start    *timersStart // of a TIMER with an offset; nil: its handles count from their first value
+	meaning  uint32       // of its series
 
 	bucketCount int32 // of a distribution; 0: not known yet
 
@@ -27,40 +26,16 @@ type variable struct {
 	unread bool      // the agent has been told not to read it
 }
 
-// find looks for a cell.
-func (v *variable) find(id cellID) *cell {
-	if v.cells != nil {
-		return v.cells[id]
-	}
-	n := len(v.list)
-	if n == 0 || id.compare(v.list[n-1].id) > 0 { // as those are that come in the order that they are to have
-		return nil
+// find looks for a cell, and says where it is in list, or would be.
+func (v *variable) find(id cellID) (*cell, int) {
+	if n := len(v.list); n == 0 || id.compare(v.list[n-1].id) > 0 { // objects are often named as they are numbered
+		return nil, n
 	}
 	i, found := slices.BinarySearchFunc(v.list, id, func(c *cell, id cellID) int { return c.id.compare(id) })
 	if !found {
-		return nil
+		return nil, i
 	}
-	return v.list[i]
-}
-
-// add adds a cell, which has not been found.
-func (v *variable) add(c *cell) {
-	if n := len(v.list); v.cells == nil && n > 0 && c.id.compare(v.list[n-1].id) < 0 {
-		v.cells = make(map[cellID]*cell, n+1)
-		for _, c := range v.list {
-			v.cells[c.id] = c
-		}
-	}
-	if v.list = append(v.list, c); v.cells != nil {
-		v.cells[c.id] = c
-	}
-}
-
-func (v *variable) sort() {
-	if v.cells != nil {
-		v.cells = nil
-		slices.SortFunc(v.list, func(a, b *cell) int { return a.id.compare(b.id) })
-	}
+	return v.list[i], i
 }
 
 // empty takes all cells from the variable.
@@ -68,7 +43,7 @@ func (v *variable) empty() {
 	for _, c := range v.list {
 		c.removed = true
 	}
-	v.list, v.cells, v.overflow, v.enter = nil, nil, nil, undecided
+	v.list, v.overflow, v.enter = nil, nil, undecided
 }
 
 // restart lets the cells of an object begin at zero, of any element.
