@@ -319,10 +319,11 @@ func (p *plan) cellOf(h *handle, v *variable, i int, words []uint64, had *cell) 
 		had.seen = p.generation
 		return had
 	}
-	if c, decided := p.lookup(v, id); decided || v.Nonzero && !h.appears(id.elem, words) {
+	c, at := p.lookup(v, id)
+	if at < 0 || v.Nonzero && !h.appears(id.elem, words) {
 		return c
 	}
-	return p.findRoom(v, id)
+	return p.findRoom(v, id, at)
 }
 
 // cellID is that of the cell of an element in a variable: the handle's own, or a timer's.
@@ -356,8 +357,8 @@ func (p *plan) appearing(values []uint64) bool {
 		if !h.appears(id.elem, words) {
 			return false
 		}
-		_, decided := p.lookup(v, id)
-		return !decided
+		_, at := p.lookup(v, id)
+		return at >= 0
 	}
 	for _, h := range p.sparse {
 		for i := range h.distinct(h.v) {
@@ -411,33 +412,35 @@ func (p *plan) variable(id uint32) *variable {
 // cell is where values of that variable, object and element count: their own cell, or the one called other, marked as
 // being in use. nil: there was no room for either.
 func (p *plan) cell(v *variable, id cellID) *cell {
-	c, decided := p.lookup(v, id)
-	if !decided {
-		return p.findRoom(v, id)
+	c, at := p.lookup(v, id)
+	if at >= 0 {
+		return p.findRoom(v, id, at)
 	}
 	return c
 }
 
-// lookup is cell for what has been decided already.
-func (p *plan) lookup(v *variable, id cellID) (_ *cell, decided bool) {
-	c, _ := v.find(id)
-	if decided = c != nil; !decided && v.overflow.find(id, p.generation) {
-		c, decided = v.overflow.cell, true
+// lookup is cell for what has been decided already. at is below zero then; else a new cell's place in the list.
+func (p *plan) lookup(v *variable, id cellID) (_ *cell, at int) {
+	c, at := v.find(id)
+	if c == nil && !v.overflow.find(id, p.generation) {
+		return nil, at
+	}
+	if c == nil {
+		c = v.overflow.cell
 	}
 	if c != nil {
 		c.seen = p.generation
 	}
-	return c, decided
+	return c, -1
 }
 
-// newCell makes a cell with its series.
-func (p *plan) newCell(v *variable, id cellID) *cell {
+// newCell makes a cell with its series, at a place in the list.
+func (p *plan) newCell(v *variable, id cellID, at int) *cell {
 	c := p.slabs.cells.one()
 	c.v, c.id, c.seen = v, id, p.generation
 	if v.list == nil && v.Label != "" {
 		v.list = make([]*cell, 0, min(len(p.layout.Objects), maxSlab))
 	}
-	_, at := v.find(id)
 	v.list = slices.Insert(v.list, at, c) // limits keep it short
 	if v.Mode == mapping.ModeState {
 		c.state = &stateCell{}

@@ -56,7 +56,7 @@ func (p *plan) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
 		if to.Each != "" {
 			id.elem = int32(k)
 		}
-		if _, decided := p.lookup(to, id); to.Nonzero && x == 0 && !decided {
+		if _, at := p.lookup(to, id); to.Nonzero && x == 0 && at >= 0 {
 			continue
 		}
 		c := p.cell(to, id)

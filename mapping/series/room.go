@@ -173,7 +173,7 @@ func (v *variable) verbosity() mpit.Verbosity {
 }
 
 // findRoom decides where values of what is new count: in a cell of its own, in other, or nowhere.
-func (p *plan) findRoom(v *variable, id cellID) *cell {
+func (p *plan) findRoom(v *variable, id cellID, at int) *cell {
 	m := &p.room
 	m.admit(v)
 	more := 1
@@ -185,10 +185,10 @@ func (p *plan) findRoom(v *variable, id cellID) *cell {
 	case !v.folds() && len(v.list) == 0:
 		m.reserved -= v.charge()
 		m.used += v.charge()
-		return p.newCell(v, id)
+		return p.newCell(v, id, at)
 	case m.allows((len(v.list)+more)*v.lines()) && m.has(v.charge()):
 		m.used += v.charge()
-		return p.newCell(v, id)
+		return p.newCell(v, id, at)
 	case v.folds():
 		return p.fold(v, id)
 	}
@@ -201,9 +201,10 @@ func (p *plan) fold(v *variable, id cellID) *cell {
 	m := &p.room
 	other := v.other()
 	if other == nil {
-		if other, _ = v.find(v.otherID()); other == nil { // an object may really have that name
+		at := 0
+		if other, at = v.find(v.otherID()); other == nil { // an object may really have that name
 			m.used += v.charge()
-			other = p.newCell(v, v.otherID())
+			other = p.newCell(v, v.otherID(), at)
 		}
 		m.reserved -= v.charge()
 	}

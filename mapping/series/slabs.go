@@ -1,6 +1,10 @@
 package series
 
-import "github.com/mpit-exporter/mpit-exporter/mapping"
+import (
+	"slices"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
 
 // maxSlab is how many things of a kind are made at once. A thing that is still in use keeps its neighbours' memory,
 // so it is few: however a rank's objects come and go, it can't hold more than so many times what it is allowed.
@@ -29,7 +33,8 @@ type slab[T any] struct {
 // take returns n new things side by side.
 func (s *slab[T]) take(n int) []T {
 	if len(s.left) < n {
-		s.left = make([]T, max(n, min(maxSlab, s.expected)))
+		made := slices.Grow([]T(nil), max(n, min(maxSlab, s.expected)))
+		s.left = made[:cap(made)] // as many as the memory for these has room for
 	}
 	out := s.left[:n:n]
 	s.left, s.expected = s.left[n:], s.expected-n
