@@ -30,7 +30,7 @@ func (g *registry) inquire() {
 		if g.inquiries[r.UID] >= maxInquiries {
 			continue
 		}
-		if r.line == nil || r.end != mpit.EndNone || !r.facts.figures || r.inquiry != 0 || r.state == stateLate {
+		if r.line == nil || r.end != mpit.EndNone || !r.facts.Load().Figured || r.inquiry != 0 || r.state == stateLate {
 			continue
 		}
 		var what inquiry
@@ -83,7 +83,7 @@ func (g *registry) categoriesDue(r *rank, now time.Time) bool {
 	case w.asking || now.Before(r.categoriesNotBefore):
 		return false
 	case w.source == r:
-		return w.stamp != r.facts.stamp || w.generation != r.variablesGeneration()
+		return w.stamp != r.facts.Load().Stats.CategoryStamp || w.generation != r.facts.Load().Generation()
 	}
 	return w.source == nil || w.source.line == nil || w.source.end != mpit.EndNone
 }
@@ -158,7 +158,7 @@ func (c *connection) inquire(ctx context.Context, what inquiry) {
 // takeCategories takes the answer in. A rank that did not give one leaves what is known, and lets another be asked.
 func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
 	g := rs.lock()
-	known, variables, infos := g.table.byID[r.Key] == r, r.facts.variables, r.facts.infos
+	known := g.table.byID[r.Key] == r
 	if known && err != nil {
 		g.categoriesFailed(r, err)
 	}
@@ -166,7 +166,8 @@ func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
 	if !known || err != nil {
 		return
 	}
-	rows, over := categories.Rows(list, variables, infos)
+	f := r.facts.Load()
+	rows, over := categories.Rows(list, f.Variables, f.Infos)
 	g = rs.lock()
 	defer g.unlock()
 	if g.table.byID[r.Key] != r {

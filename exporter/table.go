@@ -122,7 +122,7 @@ func (t *table) enter(r *rank) {
 	}
 	now := account{alive: r.end == mpit.EndNone, away: r.line == nil}
 	if now.away {
-		now.at, now.size = r.leftAt().UnixNano(), r.facts.size
+		now.at, now.size = r.leftAt().UnixNano(), r.facts.Load().Size
 	}
 	if now == r.entered {
 		return
