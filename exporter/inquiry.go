@@ -129,15 +129,6 @@ func (c *connection) begin() inquiry {
 func (c *connection) inquire(ctx context.Context, what inquiry) {
 	ctx, cancel := context.WithTimeout(ctx, inquiryTimeout)
 	defer cancel()
-	var list []mpit.Category
-	var controls []mpit.ControlVariable
-	var err, controlsErr error
-	if what&askCategories != 0 {
-		list, err = c.session.Categories(ctx)
-	}
-	if what&askControls != 0 {
-		controls, controlsErr = c.session.ControlVariables(ctx)
-	}
 	defer func() {
 		if p := recover(); p != nil {
 			c.panicked("panic on a rank's account", p,
@@ -148,10 +139,12 @@ func (c *connection) inquire(ctx context.Context, what inquiry) {
 		g.conclude(c.rank)
 	}()
 	if what&askCategories != 0 {
+		list, err := c.session.Categories(ctx)
 		c.takeCategories(c.rank, list, err)
 	}
 	if what&askControls != 0 {
-		c.takeControls(c.rank, controls, controlsErr)
+		list, err := c.session.ControlVariables(ctx)
+		c.takeControls(c.rank, list, err)
 	}
 }
 

@@ -174,17 +174,9 @@ func StatusOf(h *mpit.Hello, peer mpit.Peer, of identity.Process) RankStatus {
 
 // threadLevel names a thread level of MPI (MPI-4.1 §11.2.1).
 func threadLevel(level int) string {
-	switch level {
-	case -1:
-		return "unknown"
-	case 0:
-		return "single"
-	case 1:
-		return "funneled"
-	case 2:
-		return "serialized"
-	case 3:
-		return "multiple"
+	names := [...]string{"unknown", "single", "funneled", "serialized", "multiple"} // from -1 on
+	if level >= -1 && level+1 < len(names) {
+		return names[level+1]
 	}
 	return strconv.Itoa(level)
 }
