@@ -290,5 +290,6 @@ func (c *contents) close() {
 // outdate says whether a rank's figures are to go over to these rules, with a sample that can fill them. A passive
 // rank may answer with what it had before.
 func (r *ruling) outdate(c *contents, s *mpit.Sample) bool {
-	return c.facts.Rules != r.epoch && s.Layout != nil && (s.Values != nil || s.Layout.Values == 0) && s.Monotonic >= c.clock
+	return c.facts.Rules != r.epoch && s.Monotonic >= c.clock &&
+		s.Layout != nil && (s.Values != nil || s.Layout.Values == 0)
 }

@@ -167,8 +167,8 @@ func (d *describing) note(r *Rank, n int, infos []variables.Info) {
 	d.infos = infos
 }
 
-// Update copies the numbers of a rank and shows these facts with them, making the sheets anew whose series have changed.
-// Their series have been bounded before (package budget). Without figures, nil, the rank has no series.
+// Update copies the numbers of a rank's series and shows these facts with them, making the sheets anew whose series
+// have changed. They have been bounded before (package budget). Without figures, nil, the rank has no series.
 func (b *Board) Update(of *Rank, figures Figures, f *Facts) {
 	r, room := b.portrait(of), b.describing.room(of)
 	others := len(f.Alike) > 0 && (len(r.Alike) == 0 || &r.Alike[0] != &f.Alike[0])
