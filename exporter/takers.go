@@ -33,7 +33,7 @@ func (t *takers) want(r *rank, now time.Time) bool {
 // loss says why an ended rank's series are dropped if it goes now; "": everybody has got them who was waited for.
 func (t *takers) loss(r *rank, now time.Time) (reason string) {
 	switch {
-	case !r.facts.figures || !t.want(r, now):
+	case !r.facts.Load().Figured || !t.want(r, now):
 		return ""
 	case !r.scraped && len(r.took) == 0:
 		return self.DroppedEvicted
