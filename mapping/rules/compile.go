@@ -69,13 +69,7 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 			}
 		}
 	}
-	libraries := []string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH}
-	each("match.library", m.Library, func(w string) error {
-		if slices.Contains(libraries, w) {
-			return nil
-		}
-		return complain(oneOf(libraries), "library %q is not known", w)
-	})
+	each("match.library", m.Library, func(w string) error { return checkWord("library", w, Libraries()...) })
 	r.versions, err = parseRange(m.Version)
 	note("match.version", err)
 	each("match.class", m.Class, func(w string) error {
@@ -185,6 +179,11 @@ func parseClass(name mapping.ClassName) (mpit.Class, error) {
 	return mpit.ClassUnknown, complain(oneOf(words), "class %q is none of MPI_T's", string(name))
 }
 
+// Libraries are the names of libraries that rules can match.
+func Libraries() []string {
+	return []string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH}
+}
+
 // bindWords are the kinds of objects as rules write them.
 func bindWords() []string {
 	words := []string{"none"}
@@ -194,8 +193,10 @@ func bindWords() []string {
 	return words
 }
 
-// parseWord checks one of a few words; "" is not set.
-func parseWord[T ~string](key string, word T, known ...T) error {
+var rankModes = []mapping.RankMode{mapping.RankKeep, mapping.RankNode, mapping.RankBoth}
+
+// checkWord checks one of a few words; "" is not set.
+func checkWord[T ~string](key string, word T, known ...T) error {
 	if word == "" || slices.Contains(known, word) {
 		return nil
 	}
@@ -204,10 +205,6 @@ func parseWord[T ~string](key string, word T, known ...T) error {
 		words[i] = string(k)
 	}
 	return complain(oneOf(words), "%s %q is not known", key, string(word))
-}
-
-func parseRank(r mapping.RankMode) error {
-	return parseWord("rank", r, mapping.RankKeep, mapping.RankNode, mapping.RankBoth)
 }
 
 // checkName checks the name that a rule gives to a metric.
