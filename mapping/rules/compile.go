@@ -91,10 +91,13 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 	case m.Name != "" && m.Regexp != "":
 		note("match.regexp", complain("keep one of the two, or write two rules", "there is a name to match as well"))
 	case m.Name != "":
-		if note("match.name", checkGlob(m.Name)) {
-			r.name = globExpression(m.Name)
-			r.prefix, r.whole = globPrefix(m.Name)
+		if len(m.Name) > maxGlob {
+			note("match.name", complain("write a shorter one", "the pattern has %d bytes, at most %d are read",
+				len(m.Name), maxGlob))
+			return
 		}
+		r.name = Glob(m.Name)
+		r.prefix, r.whole = globPrefix(m.Name)
 	case m.Regexp != "":
 		if r.name, err = wholeExpression(m.Regexp); note("match.regexp", err) {
 			r.prefix, _ = regexp.MustCompile(m.Regexp).LiteralPrefix()
@@ -123,7 +126,7 @@ func (r *compiledRule) compileName() (err error) {
 	if !r.knowsGroups() {
 		return nil
 	}
-	if r.template, err = parseTemplate(r.Name, r.name, r.Match.Name != ""); err != nil {
+	if r.template, err = parseTemplate(r.Name, r.name); err != nil {
 		return err
 	}
 	return checkName(r.Name, r.template)
@@ -134,7 +137,7 @@ func (r *compiledRule) compileCompanion() (err error) {
 		return complain("write the COUNTER's name", "the companion's name has %d bytes", len(r.Companion))
 	}
 	if r.knowsGroups() {
-		r.companion, err = parseTemplate(r.Companion, r.name, r.Match.Name != "")
+		r.companion, err = parseTemplate(r.Companion, r.name)
 	}
 	return err
 }

@@ -89,7 +89,12 @@ func (f finding) problem(file string, at place) Problem {
 }
 
 // oneOf is the remedy for a word that is none of those that are known.
-func oneOf(known []string) string { return "write one of " + strings.Join(known, ", ") }
+func oneOf(known []string) string {
+	if len(known) == 1 {
+		return "write " + known[0]
+	}
+	return "write one of " + strings.Join(known, ", ")
+}
 
 // place is where something stands in a file, from 1.
 type place struct{ line, column int }

@@ -81,7 +81,8 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 	for i := range p.Identity {
 		path := fmt.Sprintf("identity[%d]", i)
 		p.Identity[i].Source = Source{name, p.at(path).line}
-		for _, f := range checkRelabel(&p.Identity[i]) {
+		_, found := p.Identity[i].compile()
+		for _, f := range found {
 			note(path, f)
 		}
 	}
