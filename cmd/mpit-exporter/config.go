@@ -59,12 +59,8 @@ func (c *configCommand) check(std cli.Stdio) error {
 	if err != nil {
 		return err
 	}
-	files, err := configuration.Files(c.checked)
-	if err != nil {
-		return err
-	}
 	rules := len(settings.Rules) - len(rules.Defaults())
-	fmt.Fprintf(std.Out, "%s of %s: all is well\n", counted(rules, "rule"), counted(len(files), "file"))
+	fmt.Fprintf(std.Out, "%s of %s: all is well\n", counted(rules, "rule"), counted(len(settings.Files), "file"))
 	return nil
 }
 

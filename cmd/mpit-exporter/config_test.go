@@ -97,7 +97,7 @@ func TestConfigCheckExamples(t *testing.T) {
 	}
 }
 
-// The shipped files stand there as they are, and the output is a rule file that says the same.
+// The shipped files stand there with their comments, and the output is a rule file that says the same.
 func TestConfigShow(t *testing.T) {
 	got := runBinary(t, nil, "config", "show")
 	require.Equal(t, 0, got.status, got.stderr)
@@ -109,7 +109,9 @@ func TestConfigShow(t *testing.T) {
 		text, err := fs.ReadFile(rules.DefaultFiles(), name)
 		require.NoError(t, err)
 		for line := range strings.Lines(string(text)) {
-			assert.Contains(t, got.stdout, strings.TrimSpace(line))
+			if strings.HasPrefix(strings.TrimSpace(line), "#") {
+				assert.Contains(t, got.stdout, strings.TrimSpace(line))
+			}
 		}
 	}
 	file, err := rules.Parse("shown", []byte(got.stdout))
@@ -150,7 +152,7 @@ func TestConfigShowEffective(t *testing.T) {
 	}
 	got := runBinary(t, nil, append([]string{"config", "show"}, flags...)...)
 	require.Equal(t, 0, got.status, got.stderr)
-	assert.Contains(t, got.stdout, "\n  # ---- "+paths[0]+"\n  # mine\n\n  # far to the right\n  - match:\n"+
+	assert.Contains(t, got.stdout, "\n  # ---- "+paths[0]+"\n  # mine\n  # far to the right\n  - match:\n"+
 		"      name: 'deep*'\n    help: |\n      Two\n        lines.\n    drop: false\n")
 	assert.Contains(t, got.stdout, "\n  # at the edge\n  - match: {name: calls}\n    drop: true # why\n")
 

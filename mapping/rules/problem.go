@@ -45,12 +45,15 @@ func (p Problem) Unwrap() error { return p.Err }
 type Problems []Problem
 
 // Error has a line for each problem.
-func (ps Problems) Error() string {
+func (ps Problems) Error() string { return strings.Join(ps.Lines(), "\n") }
+
+// Lines is a line for each problem, which begins with its place, as editors and scripts expect it.
+func (ps Problems) Lines() []string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
 		lines[i] = p.Error()
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // Unwrap returns all of them.

@@ -17,6 +17,7 @@ type File struct {
 
 // Settings is what all files together say, and the shipped rules behind theirs.
 type Settings struct {
+	Files    []string // that were read
 	Rank     mapping.RankMode
 	Limits   Limits // with defaults
 	Identity []Relabel

@@ -403,7 +403,7 @@ func TestLoad(t *testing.T) {
 		require.Len(t, lines, 5)
 		assert.Contains(t, lines[0], "b.yaml:1:16: unit")
 		assert.Contains(t, lines[2], "none: stat: no such file or directory; give a rule file")
-		assert.Contains(t, lines[3], "e: no file in this directory ends in .yaml or .yml; put rule files there")
+		assert.Contains(t, lines[3], "e: no file in this directory ends in .yaml or .yml; give a rule file")
 		assert.Contains(t, lines[4], "a.yaml:1:7: rank")
 	})
 	t.Run("no regular file", func(t *testing.T) {
