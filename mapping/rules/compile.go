@@ -21,6 +21,7 @@ type compiledRule struct {
 	Rule
 	versions  versionRange
 	classes   []mpit.Class // empty: any
+	declared  uint16       // a bit for each of classes
 	binds     []mpit.Bind  // empty: any
 	verbosity verbosityRange
 	name      *regexp.Regexp // nil: any
@@ -75,6 +76,7 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 	each("match.class", m.Class, func(w string) error {
 		class, err := parseClass(mapping.ClassName(w))
 		r.classes = append(r.classes, class)
+		r.declared |= 1 << class
 		return err
 	})
 	each("match.bind", m.Bind, func(w string) error {
