@@ -2,7 +2,6 @@ package rules
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -81,13 +80,9 @@ type finding struct {
 	err error
 }
 
-// problem is a finding where it stands.
-func (f finding) problem(file string, at place) Problem {
-	p := Problem{File: file, Line: at.line, Column: at.column, What: f.err.Error()}
-	var c *complaint
-	if errors.As(f.err, &c) {
-		p.What, p.Remedy = c.what, c.remedy
-	}
+// because says what is wrong at a place; what is a format of fmt.
+func (p Problem) because(remedy, what string, args ...any) Problem {
+	p.What, p.Remedy = fmt.Sprintf(what, args...), remedy
 	return p
 }
 
@@ -98,9 +93,6 @@ func oneOf(known []string) string {
 	}
 	return "write one of " + strings.Join(known, ", ")
 }
-
-// place is where something stands in a file, from 1.
-type place struct{ line, column int }
 
 // sorted puts problems in the order of their lines, file by file, and leaves out what are too many.
 func sorted(problems Problems) Problems {
