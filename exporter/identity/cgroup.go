@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -255,11 +256,7 @@ func (k cgroup) check(c *claim) string {
 }
 
 func nodesOwn(scheduler string) bool {
-	switch scheduler {
-	case sourceSlurm, sourcePBS, sourceLSF, sourceGridEngine:
-		return true
-	}
-	return false
+	return slices.Contains([]string{sourceSlurm, sourcePBS, sourceLSF, sourceGridEngine}, scheduler)
 }
 
 func pbsNumber(id string) string {
