@@ -31,7 +31,7 @@ LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -
 # The wrappers of the call profile are most of what is to be compiled. Where somebody has said -j, that holds.
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-TEST_PARTS := test-format test-unit-file test-packages test-unit test-bench test-agent test-e2e
+TEST_PARTS := test-small test-unit test-e2e
 TEST_TIMEOUT ?= 60m
 SOAK_SECONDS ?= 600
 DIST_ARCHES ?= amd64 arm64
@@ -112,6 +112,11 @@ test-format:
 	$(GO) vet ./...
 	cd test && $(GO) vet ./...
 
+# Most of these use one core: they run beside one another.
+.PHONY: test-small
+test-small: build
+	@$(MAKE) --no-print-directory $(PARALLEL) --output-sync test-agent test-packages test-format test-bench test-unit-file
+
 # What systemd makes of the unit in examples/systemd.
 .PHONY: test-unit-file
 test-unit-file: build
@@ -136,20 +141,24 @@ test-unit: build
 test-race: ## not in make test, but in CI: the unit tests again, under the race detector
 	$(GO) test -race -short -timeout $(TEST_TIMEOUT) ./cmd/... ./exporter/... ./mapping/... ./mpit/...
 
-# Each benchmark once: not for its figures, but so that it is known to run.
+# Each benchmark once: not for its figures, but so that it is known to run. Of packages without one nothing need be linked.
 .PHONY: test-bench
 test-bench:
-	@out=$$($(GO) test -short -run '^$$' -bench . -benchtime 1x ./... 2>&1) || { echo "$$out" >&2; exit 1; }
+	@out=$$($(GO) test -short -run '^$$' -bench . -benchtime 1x \
+		$$(git grep -l --untracked '^func Benchmark' -- '*_test.go' ':!test/' | xargs -n 1 dirname | sort -u | sed 's,^,./,') 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .PHONY: test-agent
 test-agent:
-	@$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent test GO='$(GO)'
+	@$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent test GO='$(GO)' VERSION='$(VERSION)'
 
 # Most of these tests, which are real jobs, wait most of the time, for launchers or for what is to be
-# seen on a page: four of a package run beside each other (t.Parallel). Ranks that spin leave no more room on two cores.
+# seen on a page: four of a package run beside each other (t.Parallel), and e2e beside the other packages, one at a time.
+# What dashboards show of jobs is compared with what these did, so that dashboards come last, when e2e has nearly ended.
+E2E_PACKAGES := ./e2e ./fixture ./page ./cluster ./conformance ./node
 .PHONY: test-e2e
 test-e2e: build
-	cd test && MPIT_TEST_BUILT=1 $(GO) test -count=1 -p 1 -parallel 4 -timeout $(TEST_TIMEOUT) ./e2e ./...
+	cd test && MPIT_TEST_BUILT=1 $(GO) test -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) $(E2E_PACKAGES) \
+		$$($(GO) list ./... | grep -v /dashboards$$) ./dashboards
 
 .PHONY: bench-cluster
 bench-cluster: build ## what the exporters of a cluster whose jobs come and go cost a Prometheus (BENCH_NODES=100 BENCH_RANKS=16 of each, BENCH_LOAD=80 %, BENCH_EXEC=--calls, BENCH_SPEED=8, BENCH_MINUTES=25, BENCH_AGENT=1: an agent and a receiver, too)

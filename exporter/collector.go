@@ -1,8 +1,6 @@
 package exporter
 
 import (
-	"context"
-
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 )
@@ -19,15 +17,12 @@ func (c collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect asks all ranks, with a deadline of 10 s.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
-	defer cancel()
-	l, err := c.e.rounds.gather(ctx, asMessages)
+	families, err := c.e.Snapshot()
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
 		return
 	}
-	l.keep()
-	for _, f := range l.families {
+	for _, f := range families {
 		desc := prometheus.NewDesc(f.GetName(), f.GetHelp(), nil, nil)
 		for _, m := range f.Metric {
 			ch <- keptMetric{desc, m}

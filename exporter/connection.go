@@ -137,7 +137,7 @@ func (c *connection) take(ctx context.Context, q *question) {
 	defer g.unlock()
 	if q.line.asked.Store(nil); r.line == q.line { // else there is a newer connection
 		r.last = state
-		if r.state == stateNew && r.facts.sampled {
+		if r.state == stateNew && r.facts.Load().Sampled {
 			r.state = state // no round may have asked
 		}
 	}

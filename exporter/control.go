@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // Control returns what serves the control socket: it writes to the Exporter's ranks.
@@ -25,10 +24,7 @@ func (c controlled) Targets() []control.Target {
 	g := c.e.lock()
 	defer g.unlock()
 	var list []control.Target
-	for _, r := range g.table.ordered {
-		if r.line == nil || r.end != mpit.EndNone {
-			continue
-		}
+	for _, r := range g.table.connected() {
 		hello := r.line.session.Hello()
 		list = append(list, control.Target{
 			Conn: r.line.session, ID: r.ID, UID: r.line.session.Peer().UID, Size: hello.Size,

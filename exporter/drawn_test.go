@@ -45,7 +45,6 @@ type drawn struct {
 func newDrawn() (p *drawn, dropped map[string]int) {
 	dropped = map[string]int{}
 	p = &drawn{Board: board.New(board.Config{Drop: func(reason string, n int) { dropped[reason] += n }})}
-	p.KeepCreated()
 	return p, dropped
 }
 
@@ -55,7 +54,7 @@ func (p *drawn) show(number int, f *fixed, started time.Time, sampled, up bool) 
 	r := &board.Rank{ID: id, Started: started, Labels: board.Labels(id)}
 	p.ranks = append(p.ranks, r)
 	p.Begin(p.ranks, 100, 100)
-	p.Update(r, &board.Contents{Figures: f, Made: 1, Sampled: sampled})
+	p.Update(r, f, &board.Facts{Made: 1, Sampled: sampled})
 	p.Conclude(r, mpit.EndNone, up)
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -647,7 +648,7 @@ func TestEndedRanksAreBoundedInBytes(t *testing.T) {
 	for i := range byte(4) {
 		r := table.add(nil, mpit.Hello{ID: mpit.RankID{i + 1}}, mpit.Peer{UID: uint32(min(i, 1))},
 			identity.Process{ID: Identity{Rank: int(i)}})
-		r.facts.size = 100
+		r.facts.Store(&board.Facts{Size: 100})
 		r.finish(mpit.EndExit, testTime.Add(time.Duration(i)))
 		table.enter(r)
 	}

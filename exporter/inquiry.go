@@ -30,7 +30,7 @@ func (g *registry) inquire() {
 		if g.inquiries[r.UID] >= maxInquiries {
 			continue
 		}
-		if r.line == nil || r.end != mpit.EndNone || !r.facts.figures || r.inquiry != 0 || r.state == stateLate {
+		if r.line == nil || r.end != mpit.EndNone || !r.facts.Load().Figured || r.inquiry != 0 || r.state == stateLate {
 			continue
 		}
 		var what inquiry
@@ -83,7 +83,7 @@ func (g *registry) categoriesDue(r *rank, now time.Time) bool {
 	case w.asking || now.Before(r.categoriesNotBefore):
 		return false
 	case w.source == r:
-		return w.stamp != r.facts.stamp || w.generation != r.variablesGeneration()
+		return w.stamp != r.facts.Load().Stats.CategoryStamp || w.generation != r.facts.Load().Generation()
 	}
 	return w.source == nil || w.source.line == nil || w.source.end != mpit.EndNone
 }
@@ -129,15 +129,6 @@ func (c *connection) begin() inquiry {
 func (c *connection) inquire(ctx context.Context, what inquiry) {
 	ctx, cancel := context.WithTimeout(ctx, inquiryTimeout)
 	defer cancel()
-	var list []mpit.Category
-	var controls []mpit.ControlVariable
-	var err, controlsErr error
-	if what&askCategories != 0 {
-		list, err = c.session.Categories(ctx)
-	}
-	if what&askControls != 0 {
-		controls, controlsErr = c.session.ControlVariables(ctx)
-	}
 	defer func() {
 		if p := recover(); p != nil {
 			c.panicked("panic on a rank's account", p,
@@ -148,17 +139,19 @@ func (c *connection) inquire(ctx context.Context, what inquiry) {
 		g.conclude(c.rank)
 	}()
 	if what&askCategories != 0 {
+		list, err := c.session.Categories(ctx)
 		c.takeCategories(c.rank, list, err)
 	}
 	if what&askControls != 0 {
-		c.takeControls(c.rank, controls, controlsErr)
+		list, err := c.session.ControlVariables(ctx)
+		c.takeControls(c.rank, list, err)
 	}
 }
 
 // takeCategories takes the answer in. A rank that did not give one leaves what is known, and lets another be asked.
 func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
 	g := rs.lock()
-	known, variables, infos := g.table.byID[r.Key] == r, r.facts.variables, r.facts.infos
+	known := g.table.byID[r.Key] == r
 	if known && err != nil {
 		g.categoriesFailed(r, err)
 	}
@@ -166,7 +159,8 @@ func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
 	if !known || err != nil {
 		return
 	}
-	rows, over := categories.Rows(list, variables, infos)
+	f := r.facts.Load()
+	rows, over := categories.Rows(list, f.Variables, f.Infos)
 	g = rs.lock()
 	defer g.unlock()
 	if g.table.byID[r.Key] != r {

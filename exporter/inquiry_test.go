@@ -108,7 +108,7 @@ func TestCategories(t *testing.T) {
 		n.with()
 		g = n.lock()
 		defer g.unlock()
-		assert.Equal(t, g.table.byID[ranks[0].Hello().ID].facts.stamp, w.stamp)
+		assert.Equal(t, g.table.byID[ranks[0].Hello().ID].facts.Load().Stats.CategoryStamp, w.stamp)
 	})
 	t.Run("the one that was asked leaves", func(t *testing.T) {
 		n.finish(ranks[0], mpit.EndFinalize)

@@ -119,14 +119,14 @@ func TestIdentityByRule(t *testing.T) {
 		UserName: func(uint32) string { return "alice" },
 		Identity: []rules.Relabel{
 			{SourceLabels: []string{"source", "cgroup_jobid"}, Regex: "launcher;(.+)", TargetLabel: "jobid"},
-			{SourceLabels: []string{"user", "host", "rank", "library", "executable", "env_FAVOURITE"},
+			{SourceLabels: []string{"user", "host", "rank", "library", "executable", "env_PALS_RANKID"},
 				Separator: text(" "),
 				Regex:     "(.*)", TargetLabel: "partition"},
 			{SourceLabels: []string{"partition"}, Regex: "(alice) .*", TargetLabel: "world"},
 		},
 	}, inCgroup("/slurm/uid_0/job_104/step_extern"))
 	cfg := small("", 0)
-	cfg.Hello.Attributes = map[string]string{"FAVOURITE": " blue\n", "ppid": "99"}
+	cfg.Hello.Attributes = map[string]string{"PALS_RANKID": " blue\n", "ppid": "99"}
 	n.connect(mpittest.New(cfg), mpittest.New(small("1", 1)))
 	n.scrape()
 	assert.Equal(t, map[string]string{"104/alice/0": "launcher 104 unknown", "1/alice/1": "slurm 104 differs"},

@@ -271,7 +271,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	ordinary := floodSample(60, 20)
 	for range 100 {
 		b := come(2000, "b", ordinary)
-		assert.Equal(t, 60*20, b.facts.series)
+		assert.Equal(t, 60*20, b.facts.Load().Series)
 	}
 	all := e.budgets.Used(nil).All
 	assert.Equal(t, a+100*60*20, all)
@@ -295,7 +295,7 @@ func TestManyUsersAtTheirLimits(t *testing.T) {
 	}
 	for _, r := range honest {
 		require.True(t, e.absorbed(r, ordinary))
-		assert.Equal(t, 10*10, r.facts.series)
+		assert.Equal(t, 10*10, r.facts.Load().Series)
 	}
 	used := e.budgets.Used(nil)
 	assert.LessOrEqual(t, used.All, rules.DefaultSeries)
@@ -335,7 +335,7 @@ func TestLimitsHoldForRanksAtTheSameTime(t *testing.T) {
 		}}
 	}
 	e.absorbed(first, sample)
-	assert.Equal(t, 40, second.facts.series)
-	assert.Equal(t, 20, first.facts.series, "half of what is left")
+	assert.Equal(t, 40, second.facts.Load().Series)
+	assert.Equal(t, 20, first.facts.Load().Series, "half of what is left")
 	assert.Equal(t, 60, e.budgets.Used(nil).All)
 }

@@ -79,7 +79,7 @@ func TestMemoryOfASeries(t *testing.T) {
 	each := (liveHeap() - before) / (ranks * series)
 	g := e.lock()
 	defer g.unlock()
-	assert.Same(t, &g.table.ordered[0].facts.infos[0], &g.table.ordered[1].facts.infos[0],
+	assert.Same(t, &g.table.ordered[0].facts.Load().Infos[0], &g.table.ordered[1].facts.Load().Infos[0],
 		"what describes the variables")
 	t.Log(each, "bytes for each series")
 	assert.Less(t, each, bytesPerSeries)
@@ -107,7 +107,10 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		n.finish(r, mpit.EndFinalize)
 		n.scrape()
 		g := n.lock()
-		g.table.byID[r.Hello().ID].facts.series = series
+		known := g.table.byID[r.Hello().ID]
+		facts := *known.facts.Load()
+		facts.Series = series
+		known.facts.Store(&facts)
 		g.unlock()
 	}
 	leave := func() {

@@ -92,18 +92,11 @@ func (r *OTelReader) Ended() <-chan struct{} { return r.ended }
 
 // Close lets go of what the reader has not taken: that is counted. It may be called more than once.
 func (r *OTelReader) Close() {
-	var reading bool
 	r.e.with(func(g *registry) {
 		if g.takers.open[r.ended] {
 			g.closeTaker(r.ended)
 		}
-		reading = g.takers.reading()
 	})
-	p := r.e.pages.page.Lock()
-	defer r.e.pages.page.Unlock()
-	if !reading {
-		p.board.ForgetSets()
-	}
 }
 
 func (r *OTelReader) open() bool {
@@ -123,7 +116,6 @@ type producer struct {
 
 // Produce is OTelReader.Read.
 func (p producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
-	p.e.with(func(g *registry) { g.takers.producing = true })
 	l, err := p.e.rounds.gather(ctx, p.cfg.way())
 	if err != nil {
 		return nil, err
@@ -166,7 +158,6 @@ func (r *OTelReader) readEnded() (metrics []metricdata.Metrics, ended []ending, 
 	defer r.e.pages.page.Unlock()
 	defer p.recover(&err)
 	b := p.board
-	b.KeepCreated()
 	wanted := map[exposition.Owner]exposition.Portion{}
 	for _, end := range r.untaken(p.refresh()) {
 		is, together := b.Owners(&end.rank.Rank)

@@ -171,7 +171,6 @@ func TestClosedReaderHoldsNothing(t *testing.T) {
 	clock.advance(time.Hour)
 	n.scrape()
 	require.True(t, n.known(r))
-	assert.True(t, n.keepsSets())
 	other.read()
 
 	reader.Close()
@@ -180,7 +179,6 @@ func TestClosedReaderHoldsNothing(t *testing.T) {
 	assert.Equal(t, 4.0, n.dropped(self.DroppedUndelivered), "what it has not got")
 	other.Close()
 	assert.Equal(t, 4.0, n.dropped(self.DroppedUndelivered))
-	assert.False(t, n.keepsSets())
 	n.scrape()
 	assert.False(t, n.known(r))
 
@@ -209,13 +207,6 @@ func TestReaderClosedWhileItReads(t *testing.T) {
 	reader.Close()
 	r.Stall(false)
 	require.NoError(t, <-read)
-	assert.False(t, n.keepsSets())
-}
-
-// keepsSets says whether there were sets of attributes, and gives them up.
-func (n *node) keepsSets() bool {
-	defer n.pages.page.Unlock()
-	return n.pages.page.Lock().board.ForgetSets()
 }
 
 func TestReadEnded(t *testing.T) {

@@ -63,9 +63,6 @@ func (ps *pages) commit(asked *questions, want readers) (r *result, err error) {
 	ps.at.Store(&at)
 	g := ps.lock()
 	defer g.unlock()
-	if !g.takers.reading() {
-		p.board.ForgetSets()
-	}
 	g.giveBack()
 	g.inquire()
 	return r, nil
@@ -97,9 +94,6 @@ func (p *page) recover(err *error) {
 // make brings the page up to date and makes of it what these readers want.
 func (p *page) make(want readers) *result {
 	b := p.board
-	if want.created(p.cfg.Created) {
-		b.KeepCreated()
-	}
 	r := &result{ended: p.refresh()}
 	if want[asMessages] > 0 {
 		r.messages = b.Messages()
@@ -147,12 +141,12 @@ func (p *page) refresh() (ended []ending) {
 	p.board.Begin(p.order, p.describing, p.describingAll)
 	for i := range p.views {
 		v := &p.views[i]
-		p.board.OutOfDate(&v.rank.Rank, v.facts.figures, v.facts.made, v.facts.structure)
+		p.board.OutOfDate(&v.rank.Rank, v.facts)
 	}
 	var later []*view
 	for i := range p.views {
 		v := &p.views[i]
-		if !v.visible() {
+		if !v.state.visible(v.facts) {
 			continue
 		}
 		if c := v.rank.contents.TryLock(); c != nil {
@@ -182,9 +176,9 @@ func (p *page) copy(v *view, c *contents, ended []ending) []ending {
 	r := &v.rank.Rank
 	up := v.state.live() && c != nil
 	if c != nil {
-		if !c.guard("making its series", func() { p.board.Update(r, c.shown()) }) {
+		if !c.guard("making its series", func() { p.board.Update(r, c.shown(), v.rank.facts.Load()) }) {
 			p.board.Forget(r)
-			p.board.Update(r, c.shown()) // without figures
+			p.board.Update(r, nil, v.rank.facts.Load())
 			up = false
 		}
 		v.rank.contents.Unlock()

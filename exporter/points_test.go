@@ -348,9 +348,6 @@ func TestProducer(t *testing.T) {
 			})].Data.(metricdata.ExponentialHistogram[float64])
 		assert.Equal(t, exponential, is)
 
-		n.OTelReader(OTelConfig{}).Close()
-		assert.True(t, n.keepsSets(), "they are still used")
-
 		n.finish(r, mpit.EndFinalize)
 		clock.advance(time.Hour)
 		for range 2 {

@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -11,7 +12,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/guard"
 )
@@ -44,9 +44,10 @@ type rank struct {
 	since   time.Time // since when the exporter can vouch for what only it counts; zero: since the rank began
 	world   *world
 
-	contents *guard.Value[contents] // what has been taken in of it
-	taking   *semaphore.Weighted    // bounds how many ranks of its user are taken in at the same time
-	account  *budget.Account        // of its series
+	contents *guard.Value[contents]      // what has been taken in of it
+	facts    atomic.Pointer[board.Facts] // of that; never nil
+	taking   *semaphore.Weighted         // bounds how many ranks of its user are taken in at the same time
+	account  *budget.Account             // of its series
 
 	attendance // guarded by the registry's lock
 }
@@ -56,7 +57,6 @@ type attendance struct {
 	line  *line     // its connection; nil: there is none
 	last  rankState // what its last answer made of it
 	send  outbox
-	facts facts
 	state rankState // on the last page; of a rank that was not on it, of its first answer
 
 	inquiry             inquiry   // what it is being asked for besides samples
@@ -71,20 +71,6 @@ type attendance struct {
 	lives   int            // changes with each end and each new beginning
 
 	entered account // as the table has it in its books
-}
-
-// facts is what is known of a rank without its lock, as of its last sample.
-type facts struct {
-	figures   bool // it has some
-	sampled   bool // it has answered
-	made      uint64
-	structure uint64 // of figures
-	series    int
-	size      int
-	stamp     uint64     // of its categories
-	calls     *api.Calls // nil: it has no call profile
-	variables *mpit.Variables
-	infos     []variables.Info
 }
 
 // outbox is what the session's goroutine is to send to the agent.
@@ -128,11 +114,8 @@ type view struct {
 	state rankState
 	end   mpit.EndReason
 	lives int
-	facts facts
+	facts *board.Facts
 }
-
-// visible says whether the rank stands on the page at all.
-func (v *view) visible() bool { return v.state != stateNew || v.facts.sampled }
 
 // ending is an ended rank that stands on a page, with how often it had brought something new by then.
 type ending struct {
@@ -153,6 +136,7 @@ func newRank(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 		library: mapping.ParseLibrary(h.LibraryVersion),
 	}
 	r.contents = guard.New(contents{base: b, rank: r, left: map[string]int{}})
+	r.facts.Store(&board.Facts{})
 	r.controls.left = map[string]int{}
 	return r
 }
@@ -177,8 +161,8 @@ func (s rankState) live() bool {
 	return s == stateUp || s == stateBusy || s == statePassive || s == statePaused
 }
 
-// visible says whether the rank stands on the page at all.
-func (r *attendance) visible() bool { return r.state != stateNew || r.facts.sampled }
+// visible says whether a rank in this state stands on the page at all.
+func (s rankState) visible(f *board.Facts) bool { return s != stateNew || f.Sampled }
 
 // nudge tells the session's goroutine of what there is to send.
 func (r *attendance) nudge() {

@@ -112,7 +112,7 @@ func (g *registry) connect(l *line, w identity.Process) (r *rank, old *line, err
 		// An agent may or may not remember what its last connection selected.
 		r.send.selection = true
 	}
-	if r.Old && !r.facts.figures {
+	if r.Old && !r.facts.Load().Figured {
 		l.question(r, time.Now()) // some figures begin with the first answer: no scrape is waited for
 	}
 	g.table.enter(r)
@@ -177,7 +177,7 @@ func (g *registry) evict() {
 		}
 		g.self.Evicted.Inc()
 		if reason := g.takers.loss(victim, g.now()); reason != "" {
-			g.drop(reason, victim.facts.series)
+			g.drop(reason, victim.facts.Load().Series)
 		}
 		g.remove(victim)
 	}
@@ -239,7 +239,7 @@ func (g *registry) remaining() (living, untaken int) {
 func (g *registry) look(views []view) []view {
 	g.expire()
 	for _, r := range g.table.ordered {
-		views = append(views, view{r, r.state, r.end, r.lives, r.facts})
+		views = append(views, view{r, r.state, r.end, r.lives, r.facts.Load()})
 	}
 	return views
 }
@@ -257,8 +257,8 @@ func (g *registry) each(ended []ending, do func(r *rank)) {
 func (g *registry) closeTaker(t taker) {
 	delete(g.takers.open, t)
 	for _, r := range g.table.ordered {
-		if r.end != mpit.EndNone && r.facts.figures && !r.took[t] {
-			g.drop(self.DroppedUndelivered, r.facts.series)
+		if f := r.facts.Load(); r.end != mpit.EndNone && f.Figured && !r.took[t] {
+			g.drop(self.DroppedUndelivered, f.Series)
 		}
 	}
 }
@@ -307,11 +307,13 @@ func (g *registry) giveBack() {
 
 // publish tells all who don't have the rank's lock what is in it now, and the session's goroutine what the agent is
 // to be told. It reports whether the figures, if there are some, are sound.
-func (rs *ranks) publish(c *contents) bool {
-	f, tell, sound := c.public()
+func (rs *ranks) publish(c *contents) (sound bool) {
+	f, sound := c.snapshot()
+	tell := c.tell
+	c.tell = outbox{}
 	r, g := c.rank, rs.lock()
 	defer g.unlock()
-	r.facts = f
+	r.facts.Store(f)
 	g.table.enter(r)
 	if tell.selected {
 		r.send.selected, r.send.selection, r.send.def, r.send.ids = true, true, tell.def, tell.ids
@@ -380,7 +382,8 @@ type freed struct {
 
 func (f *freed) add(r *rank) {
 	f.leaving = true
-	f.bytes += r.facts.size + seriesBytes*r.facts.series
+	of := r.facts.Load()
+	f.bytes += of.Size + seriesBytes*of.Series
 }
 
 // due says whether it is time to give memory back, and notes that it is done.

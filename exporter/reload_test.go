@@ -232,7 +232,7 @@ func TestReloadAwaitsAFreshSample(t *testing.T) {
 	} {
 		assert.Equal(t, test.want, now.outdate(c, &test.sample), test.name)
 	}
-	c.epoch = now.epoch
+	c.facts.Rules = now.epoch
 	assert.False(t, now.outdate(c, &mpit.Sample{Monotonic: 11 * time.Second, Layout: &mpit.Layout{}}), "up to date")
 }
 

@@ -37,15 +37,6 @@ var styles = map[way]exposition.Style{
 // readers is how many there are that want each.
 type readers [ways]int
 
-// created says whether any of them wants to know when values began to count; lines says whether text has that.
-func (r *readers) created(lines bool) bool {
-	wanted := r[asMessages] + r[asProtobuf] + r[asPoints] + r[asExponential]
-	if lines {
-		wanted += r[asOpenMetrics]
-	}
-	return wanted > 0
-}
-
 // result is a page as its readers want it: each way is made once, for all who wait for it, and counts them already.
 type result struct {
 	messages *exposition.Messages // nil: nobody wants them

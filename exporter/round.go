@@ -210,7 +210,7 @@ func (g *registry) ask(all *questions, r *rank, now time.Time) {
 	case q.waited || len(q.awaited) == maxAwaited:
 		all.rest.list = append(all.rest.list, q)
 		return
-	case !r.facts.sampled:
+	case !r.facts.Load().Sampled:
 		to = &all.fresh
 	case now.Sub(q.at) >= g.overdue:
 		to = &all.tardy
@@ -233,7 +233,7 @@ func (g *registry) judge(asked *questions) {
 				r.state = r.last
 			default:
 				g.self.Samples.WithLabelValues(self.ResultLate).Inc()
-				if r.state != stateNew || r.facts.sampled || now.Sub(q.at) >= g.overdue { // else it has just come
+				if r.state != stateNew || r.facts.Load().Sampled || now.Sub(q.at) >= g.overdue { // else it has just come
 					r.state = stateLate
 				}
 			}

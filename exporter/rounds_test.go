@@ -240,7 +240,7 @@ func TestAnswerBetweenRounds(t *testing.T) {
 	r.Stall(true)
 	assert.Equal(t, 0.0, n.scrapeFor()[of("mpit_rank_up", "1", 0)])
 	r.Stall(false)
-	n.wait(r, func(r *rank) bool { return r.facts.sampled }) // what came late is as good
+	n.wait(r, func(r *rank) bool { return r.facts.Load().Sampled }) // what came late is as good
 
 	r.Stall(true)
 	page := n.begin()

@@ -131,7 +131,7 @@ func (s source) values(which api.Selector, of api.Bounds) api.ValueList {
 	var ranks []chosen
 	e.with(func(g *registry) {
 		for _, r := range g.table.ordered {
-			if which.Selects(r.ID) && r.visible() {
+			if which.Selects(r.ID) && r.state.visible(r.facts.Load()) {
 				ranks = append(ranks, chosen{r, r.status()})
 			}
 		}
@@ -174,18 +174,18 @@ func (e *Exporter) upToDate(such func(*rank) bool) bool {
 	g := e.lock()
 	defer g.unlock()
 	return !at.IsZero() && time.Since(at) < e.recent &&
-		!slices.ContainsFunc(g.table.ordered, func(r *rank) bool { return such(r) && !r.visible() })
+		!slices.ContainsFunc(g.table.ordered, func(r *rank) bool { return such(r) && !r.state.visible(r.facts.Load()) })
 }
 
 func (r *rank) status() api.RankStatus {
 	s := r.About
-	s.State, s.Calls = r.state.String(), r.facts.calls
+	s.State, s.Calls = r.state.String(), r.facts.Load().Calls
 	switch {
 	case r.end != mpit.EndNone:
 		ended := r.ended
 		s.EndReason, s.Ended = r.end.String(), &ended
 	case r.line == nil:
-		s.Disconnected = r.gone
+		s.Peer.Lost = r.gone
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package exporter
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"golang.org/x/sync/semaphore"
 
@@ -14,18 +15,11 @@ import (
 // connection does takes longer the more there are. It belongs to the registry.
 type table struct {
 	byID    map[mpit.RankID]*rank
-	places  map[Identity]*dups // by Identity without Dup
-	ordered []*rank            // by Identity
-	arrived uint64             // ranks so far
+	ordered []*rank // by Identity
+	arrived uint64  // ranks so far
 	users   map[uint32]*userBooks
 	ended   int // ranks
 	held    int // bytes that ranks without a connection hold
-}
-
-// dups is which labels dup are taken by ranks that have the same labels else.
-type dups struct {
-	taken map[int]bool
-	free  int // the lowest that is not
 }
 
 // userBooks is what one user's ranks are.
@@ -40,27 +34,21 @@ type userBooks struct {
 }
 
 func newTable() table {
-	return table{byID: map[mpit.RankID]*rank{}, places: map[Identity]*dups{}, users: map[uint32]*userBooks{}}
+	return table{byID: map[mpit.RankID]*rank{}, users: map[uint32]*userBooks{}}
 }
 
 // add puts a new rank into the table, with the lowest dup that is free for its labels.
 func (t *table) add(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
-	place := t.places[w.ID]
-	if place == nil {
-		place = &dups{taken: map[int]bool{}}
-		t.places[w.ID] = place
-	}
-	w.ID.Dup = place.free
-	place.taken[place.free] = true
-	for place.taken[place.free] {
-		place.free++
-	}
+	i, _ := t.find(w.ID)
+	w.ID.Dup = sort.Search(len(t.ordered)-i, func(dup int) bool { // those with the same labels follow one another
+		id := t.ordered[i+dup].ID
+		return id.WithoutDup() != w.ID || id.Dup > dup
+	})
 	r := newRank(b, h, peer, w)
 	t.arrived++
 	r.arrived = t.arrived
 	t.byID[h.ID] = r
-	i, _ := t.find(r.ID)
-	t.ordered = slices.Insert(t.ordered, i, r)
+	t.ordered = slices.Insert(t.ordered, i+r.ID.Dup, r)
 	books := t.users[peer.UID]
 	if books == nil {
 		books = &userBooks{taking: semaphore.NewWeighted(maxTaking)}
@@ -76,11 +64,6 @@ func (t *table) add(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *
 
 func (t *table) remove(r *rank) {
 	delete(t.byID, r.Key)
-	place := t.places[r.ID.WithoutDup()]
-	delete(place.taken, r.ID.Dup)
-	if place.free = min(place.free, r.ID.Dup); len(place.taken) == 0 {
-		delete(t.places, r.ID.WithoutDup())
-	}
 	if i, found := t.find(r.ID); found {
 		t.ordered = slices.Delete(t.ordered, i, i+1)
 	}
@@ -122,7 +105,7 @@ func (t *table) enter(r *rank) {
 	}
 	now := account{alive: r.end == mpit.EndNone, away: r.line == nil}
 	if now.away {
-		now.at, now.size = r.leftAt().UnixNano(), r.facts.size
+		now.at, now.size = r.leftAt().UnixNano(), r.facts.Load().Size
 	}
 	if now == r.entered {
 		return

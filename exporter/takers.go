@@ -13,7 +13,6 @@ const scraperAway = time.Hour
 // takers is who takes the last values of ended ranks. It belongs to the registry.
 type takers struct {
 	open       map[taker]bool // readers of metric data
-	producing  bool           // somebody reads metric data besides
 	lastScrape time.Time      // when the last page was delivered to a scraper; zero: none has been
 }
 
@@ -34,7 +33,7 @@ func (t *takers) want(r *rank, now time.Time) bool {
 // loss says why an ended rank's series are dropped if it goes now; "": everybody has got them who was waited for.
 func (t *takers) loss(r *rank, now time.Time) (reason string) {
 	switch {
-	case !r.facts.figures || !t.want(r, now):
+	case !r.facts.Load().Figured || !t.want(r, now):
 		return ""
 	case !r.scraped && len(r.took) == 0:
 		return self.DroppedEvicted
@@ -51,6 +50,3 @@ func (t *takers) tell() {
 		}
 	}
 }
-
-// reading says whether anybody reads metric data.
-func (t *takers) reading() bool { return len(t.open) > 0 || t.producing }

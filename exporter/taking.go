@@ -23,28 +23,17 @@ type contents struct {
 	figures  figures       // nil: not made yet, or thrown away after a panic
 	over     bool          // the rank has been forgotten: nothing more is taken in
 	since    time.Time     // when figures were thrown away; zero: never
-	epoch    uint64        // of the rules that figures are made by
-	made     uint64        // how often figures have been made
 	anew     bool          // figures have news of the variables: they have just been made, or other rules
 	selected bool          // the agent has been told what to read
 	reselect bool          // the agent is to be told what to read even if figures think that it knows
 	clock    time.Duration // of the newest sample that figures have taken
 
-	sampled   bool // stats hold something
-	stats     mpit.AgentStats
-	calls     *api.Calls // nil: it has no call profile
-	variables *mpit.Variables
-	byState   [board.VariableStates]int // variables by their state
-	layout    *mpit.Layout
-	parts     parts  // of the last sample, uncut
-	structure uint64 // of figures, for which variables were selected last
-	infos     []variables.Info
-	alike     []variables.Info          // without those by peer
-	dropped   map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
-	left      map[string]int            // left out, as counted there
-	size      int                       // about how many bytes it holds of what it has sent
-	trimmed   bounds.Trimmed
-	final     bool // its last sample has been taken in
+	facts   board.Facts               // what is known of the rank now, to be published
+	parts   parts                     // of the last sample, uncut
+	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
+	left    map[string]int            // left out, as counted there
+	trimmed bounds.Trimmed
+	final   bool // its last sample has been taken in
 
 	tell outbox // what came of the last sample, for the agent
 }
@@ -98,27 +87,27 @@ func (c *contents) accept(sample *mpit.Sample) (result string, state rankState) 
 // count takes in what a sample has besides values. None of what counts falls, whatever an agent leaves out of an
 // answer: busy ones and last ones don't say everything.
 func (c *contents) count(sample *mpit.Sample) {
-	c.sampled = true
+	c.facts.Sampled = true
 	c.countCalls(api.CallsOf(sample), sample.Status == mpit.SampleFinal)
 	s := &sample.Stats
-	level := c.stats.PcontrolLevel
-	if s.PcontrolCalls > 0 && s.PcontrolCalls >= c.stats.PcontrolCalls {
+	level := c.facts.Stats.PcontrolLevel
+	if s.PcontrolCalls > 0 && s.PcontrolCalls >= c.facts.Stats.PcontrolCalls {
 		level = s.PcontrolLevel
 	}
-	c.stats = mpit.AgentStats{
-		Samples:      max(c.stats.Samples, s.Samples),
-		Busy:         max(c.stats.Busy, s.Busy),
-		ReadErrors:   max(c.stats.ReadErrors, s.ReadErrors),
-		GateWaits:    max(c.stats.GateWaits, s.GateWaits),
-		GateWaitTime: max(c.stats.GateWaitTime, s.GateWaitTime),
-		GateWaitMax:  max(c.stats.GateWaitMax, s.GateWaitMax),
-		CPUTime:      max(c.stats.CPUTime, s.CPUTime),
+	c.facts.Stats = mpit.AgentStats{
+		Samples:      max(c.facts.Stats.Samples, s.Samples),
+		Busy:         max(c.facts.Stats.Busy, s.Busy),
+		ReadErrors:   max(c.facts.Stats.ReadErrors, s.ReadErrors),
+		GateWaits:    max(c.facts.Stats.GateWaits, s.GateWaits),
+		GateWaitTime: max(c.facts.Stats.GateWaitTime, s.GateWaitTime),
+		GateWaitMax:  max(c.facts.Stats.GateWaitMax, s.GateWaitMax),
+		CPUTime:      max(c.facts.Stats.CPUTime, s.CPUTime),
 		ObjectsAlive: s.ObjectsAlive,
 
 		PcontrolLevel: level,
-		PcontrolCalls: max(c.stats.PcontrolCalls, s.PcontrolCalls),
-		PausedTime:    max(c.stats.PausedTime, s.PausedTime),
-		CategoryStamp: cmp.Or(s.CategoryStamp, c.stats.CategoryStamp),
+		PcontrolCalls: max(c.facts.Stats.PcontrolCalls, s.PcontrolCalls),
+		PausedTime:    max(c.facts.Stats.PausedTime, s.PausedTime),
+		CategoryStamp: cmp.Or(s.CategoryStamp, c.facts.Stats.CategoryStamp),
 	}
 }
 
@@ -130,11 +119,11 @@ func (c *contents) countCalls(now *api.Calls, ended bool) {
 	if ended {
 		now.Running, now.Long = 0, nil
 	}
-	if was := c.calls; was != nil {
+	if was := c.facts.Calls; was != nil {
 		now.Inside, now.Observed = max(was.Inside, now.Inside), max(was.Observed, now.Observed)
 		now.Kind = now.Kind.Most(was.Kind)
 	}
-	c.calls = now // a new one each time: others have the one before
+	c.facts.Calls = now // a new one each time: others have the one before
 }
 
 // absorb takes a sample with values into the rank's figures and reports whether that went well. It is to be published.
@@ -149,7 +138,7 @@ func (c *contents) absorb(s *mpit.Sample) bool {
 
 // takeIn is absorb for all that the sample has.
 func (c *contents) takeIn(s *mpit.Sample) bool {
-	c.size, c.parts = s.Size(), partsOf(s)
+	c.facts.Size, c.parts = s.Size(), partsOf(s)
 	s = c.trimmed.Cut(s, func(n int) { exposition.CountMore(c.drop, c.left, self.DroppedVariables, n) })
 	return c.guard("mapping a sample", func() {
 		rules := c.rules.Load()
@@ -168,16 +157,17 @@ func (c *contents) takeIn(s *mpit.Sample) bool {
 			}
 		}
 		c.dropped = dropped
-		if s.Variables != nil && (c.anew || s.Variables != c.variables || len(c.infos) != len(s.Variables.ByID)) {
-			c.variables = s.Variables
-			c.infos, c.alike = c.rank.world.shared.describe(c.figures.Infos())
+		f := &c.facts
+		if s.Variables != nil && (c.anew || s.Variables != f.Variables || len(f.Infos) != len(s.Variables.ByID)) {
+			f.Variables = s.Variables
+			f.Infos, f.Alike = c.rank.world.shared.describe(c.figures.Infos())
 			c.countVariables()
 			c.anew = false
 			c.logConflicts()
-		} else if s.Layout == c.layout && c.figures.Structure() == c.structure {
+		} else if s.Layout == f.Layout && c.figures.Structure() == f.Structure {
 			return // nothing new to select
 		}
-		c.layout, c.structure = s.Layout, c.figures.Structure()
+		f.Layout = s.Layout
 		if def, ids, changed := c.figures.Select(); changed || c.reselect {
 			c.tell.selected, c.tell.selection, c.tell.def, c.tell.ids = true, true, def, ids
 			c.selected = true
@@ -196,8 +186,8 @@ func (c *contents) update(s *mpit.Sample) {
 
 // logConflicts says which variables of a rank find their names taken, and by what.
 func (c *contents) logConflicts() {
-	for i := range c.infos {
-		if info := &c.infos[i]; info.Why != "" {
+	for i := range c.facts.Infos {
+		if info := &c.facts.Infos[i]; info.Why != "" {
 			c.log.Debug("a variable is left out", append(c.rank.attrs(),
 				"pvar", info.Name, "class", info.Class.String(), "reason", string(info.Reason), "why", info.Why)...)
 		}
@@ -210,9 +200,9 @@ func (c *contents) makeFigures(rules *ruling) {
 	if !c.since.IsZero() {
 		p.Older = c.since
 	}
-	c.figures, c.epoch = c.newRank(rules.mapper, p), rules.epoch
+	c.figures, c.facts.Rules = c.newRank(rules.mapper, p), rules.epoch
 	c.figures.SetRoom(c.rank.account)
-	c.made++
+	c.facts.Made++
 	c.anew = true
 	c.reselect = c.reselect || c.selected
 }
@@ -220,41 +210,40 @@ func (c *contents) makeFigures(rules *ruling) {
 // renew puts the rules that are in force into a rank's figures.
 func (c *contents) renew(rules *ruling) {
 	c.figures.Reload(rules.mapper, c.now())
-	c.epoch, c.anew, c.reselect = rules.epoch, true, true
+	c.facts.Rules, c.anew, c.reselect = rules.epoch, true, true
 }
 
 func (c *contents) countVariables() {
-	c.byState = [board.VariableStates]int{}
-	for i := range c.variables.ByID {
-		if state := int(c.variables.ByID[i].State); state < board.VariableStates {
-			c.byState[state]++
+	f := &c.facts
+	f.ByState = [board.VariableStates]int{}
+	for i := range f.Variables.ByID {
+		if state := int(f.Variables.ByID[i].State); state < board.VariableStates {
+			f.ByState[state]++
 		}
 	}
 }
 
-// public is what all may know of it who don't have the rank's lock, and what the agent is to be told. It reports
-// whether the figures, if there are some, are sound.
-func (c *contents) public() (f facts, tell outbox, sound bool) {
-	f = facts{
-		figures: c.figures != nil, sampled: c.sampled, made: c.made, size: c.size, calls: c.calls,
-		stamp: c.stats.CategoryStamp, variables: c.variables, infos: c.infos,
-	}
-	if sound = true; f.figures {
+// snapshot returns what is known now, for all who don't have the rank's lock. It reports whether the figures, if there
+// are some, are sound.
+func (c *contents) snapshot() (f *board.Facts, sound bool) {
+	now := &c.facts
+	now.Figured, now.Structure, now.Series, sound = c.figures != nil, 0, 0, true
+	if now.Figured {
 		sound = c.guard("looking at its series", func() {
-			f.structure, f.series = c.figures.Structure(), len(c.figures.Series())
+			now.Structure, now.Series = c.figures.Structure(), len(c.figures.Series())
 		})
-		f.figures = sound
+		now.Figured = sound
 	}
-	tell, c.tell = c.tell, outbox{}
-	return f, tell, sound
+	published := *now
+	return &published, sound
 }
 
-// shown is what of it is copied onto the page.
-func (c *contents) shown() *board.Contents {
-	return &board.Contents{
-		Figures: c.figures, Made: c.made, Rules: c.epoch, Sampled: c.sampled, Stats: c.stats, Calls: c.calls,
-		Variables: c.variables, ByState: c.byState, Layout: c.layout, Infos: c.infos, Alike: c.alike,
+// shown is the figures as the board has them.
+func (c *contents) shown() board.Figures {
+	if c.figures == nil {
+		return nil
 	}
+	return c.figures
 }
 
 // guard runs what may fail on the rank's account. A panic costs the rank its figures, which are made anew at its next
@@ -301,5 +290,6 @@ func (c *contents) close() {
 // outdate says whether a rank's figures are to go over to these rules, with a sample that can fill them. A passive
 // rank may answer with what it had before.
 func (r *ruling) outdate(c *contents, s *mpit.Sample) bool {
-	return c.epoch != r.epoch && s.Layout != nil && (s.Values != nil || s.Layout.Values == 0) && s.Monotonic >= c.clock
+	return c.facts.Rules != r.epoch && s.Monotonic >= c.clock &&
+		s.Layout != nil && (s.Values != nil || s.Layout.Values == 0)
 }

@@ -223,7 +223,7 @@ func TestValuesAreShared(t *testing.T) {
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
 	samples := func() (samples uint64) {
-		n.contentsOf(r, func(c *contents) { samples = c.stats.Samples })
+		n.contentsOf(r, func(c *contents) { samples = c.facts.Stats.Samples })
 		return samples
 	}
 	first := valuesFrom(t, n, "")

@@ -103,12 +103,6 @@ func (s *shared) describe(infos []variables.Info) (all, alike []variables.Info) 
 // begin notes that a rank is asked for the world's categories, and what it had by then.
 func (w *world) begin(r *rank) {
 	w.source, w.asking = r, true
-	w.stamp, w.generation = r.facts.stamp, r.variablesGeneration()
-}
-
-func (r *attendance) variablesGeneration() uint64 {
-	if r.facts.variables == nil {
-		return 0
-	}
-	return r.facts.variables.Generation
+	f := r.facts.Load()
+	w.stamp, w.generation = f.Stats.CategoryStamp, f.Generation()
 }

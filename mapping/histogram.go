@@ -87,14 +87,6 @@ func lowerIndex(index, from, to int32) int32 {
 	return (index + 1<<by - 1) >> by
 }
 
-// findNative looks for a native bucket.
-func (h *Histogram) findNative(index int32) (int, bool) {
-	return slices.BinarySearchFunc(h.Native, index, func(b NativeBucket,
-		index int32) int {
-		return int(b.Index) - int(index)
-	})
-}
-
 // AddNative adds n observations of a bucket of a histogram with that schema, which is no lower than this one's.
 func (h *Histogram) AddNative(schema, index int32, n uint64) {
 	h.addNative(lowerIndex(index, schema, h.Schema), n)
@@ -102,7 +94,9 @@ func (h *Histogram) AddNative(schema, index int32, n uint64) {
 
 // addNative adds n to a native bucket. Of more than maxNative the rest is left out; the classic ones have it.
 func (h *Histogram) addNative(index int32, n uint64) {
-	i, found := h.findNative(index)
+	i, found := slices.BinarySearchFunc(h.Native, index, func(b NativeBucket, index int32) int {
+		return int(b.Index) - int(index)
+	})
 	if !found {
 		if len(h.Native) >= maxNative {
 			return

@@ -3,6 +3,7 @@ package mapping
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -83,8 +84,9 @@ type familyNames struct{ prometheus, otel string }
 // it; otherwise the escaped one.
 func (s shape) names(name string, declared mpit.Class) familyNames {
 	full := Prefix + name + s.tail()
-	repeats := s.word != "" && (name == s.word || strings.HasSuffix(name, "_"+s.word))
-	if repeats || len(name) > MaxPlainName || !plainWords(name) || !s.owns(full, name) || !s.allowed(name, full) {
+	repeats := s.word != "" && !s.ratio && (name == s.word || strings.HasSuffix(name, "_"+s.word))
+	if repeats || len(name) > MaxPlainName || !plainWords.MatchString(name) || !s.owns(full, name) ||
+		!s.allowed(name, full) {
 		return s.escaped(name, declared)
 	}
 	return familyNames{full, s.otelName(name, s.word, "")}
@@ -145,7 +147,7 @@ func (s shape) refuses(word string) bool {
 	case s.kind != KindUntyped && word == s.kind.String():
 		return true
 	}
-	return shortUnits[word] || derivedUnit(word) || isHash(word)
+	return shortUnits[word] || derivedUnit(word) || hashWord.MatchString(word)
 }
 
 // escaped is the one escape: the name cleaned, words that can't stand left out, then _x and eight characters that
@@ -211,36 +213,11 @@ func (s shape) hash(name string, declared mpit.Class) string {
 	return "x" + hashAlphabet.EncodeToString(sum[:5])
 }
 
-func isHash(word string) bool {
-	if len(word) != 9 || word[0] != 'x' {
-		return false
-	}
-	for i := 1; i < len(word); i++ {
-		if c := word[i]; (c < 'a' || c > 'z') && (c < '2' || c > '7') {
-			return false
-		}
-	}
-	return true
-}
+// hashWord is a word such as an escape adds.
+var hashWord = regexp.MustCompile(`\Ax[a-z2-7]{8}\z`)
 
-// plainWords says whether a name is words of a-z and 0-9, with one underscore between two.
-func plainWords(s string) bool {
-	under := true
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '_':
-			if under {
-				return false
-			}
-			under = true
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-			under = false
-		default:
-			return false
-		}
-	}
-	return !under
-}
+// plainWords is words of a-z and 0-9, with one underscore between two.
+var plainWords = regexp.MustCompile(`\A[a-z0-9]+(_[a-z0-9]+)*\z`)
 
 // split returns the words of any text, in lower case.
 func split(s string) []string {

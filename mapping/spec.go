@@ -244,11 +244,7 @@ func RatioFamily(name string, high bool) *Metric {
 		class, word = mpit.ClassHighWatermark, "high watermark"
 		sh.word = classWords[class]
 	}
-	full := Prefix + name + sh.tail()
-	n := familyNames{full, sh.otelName(name, sh.word, "")}
-	if len(name) > MaxPlainName || !plainWords(name) || !sh.owns(full, name) || !sh.allowed(name, full) {
-		n = sh.escaped(name, class)
-	}
+	n := sh.names(name, class)
 	return &Metric{
 		Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge, Measure: "1",
 		Help: fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word,

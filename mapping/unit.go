@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +14,16 @@ const NoUnit = "none"
 type Unit struct {
 	Base  string  // UCUM, as OpenTelemetry wants it
 	Scale float64 // a value times this is in base units
+}
+
+// String is the unit as a rule would write it.
+func (u Unit) String() string {
+	for name, known := range units {
+		if known == u {
+			return name
+		}
+	}
+	return cmp.Or(u.Base, NoUnit)
 }
 
 var units = map[string]Unit{

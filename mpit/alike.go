@@ -9,7 +9,7 @@ import (
 // alike finds the variables of another connection of the same user that are the same. Ranks of one job have the same
 // catalogue, which is most of what they send: it is held once, and charged once, for as long as one of these
 // connections has it. A rank can't change what others share, for only what is equal in everything is, and none of it
-// is ever changed. It is safe for concurrent use; nil finds nothing.
+// is ever changed. It is safe for concurrent use.
 type alike struct {
 	seed maphash.Seed
 
@@ -37,15 +37,11 @@ func newAlike() *alike {
 // find returns a list that is equal to byID, for which the connection has taken so many bytes: that of another
 // connection, in which case they are given back, or its own, to which they go. It is to be left.
 func (a *alike) find(byID []Variable, held *memory, bytes int) *variableList {
-	own := &variableList{byID: byID, users: 1}
-	if held != nil {
-		own.held = memory{of: held.of, uid: held.uid, bytes: bytes}
-		held.bytes -= bytes
+	own := &variableList{
+		byID: byID, key: listKey{held.uid, a.hash(byID)}, held: memory{of: held.of, uid: held.uid, bytes: bytes},
+		users: 1,
 	}
-	if a == nil || held == nil || len(byID) == 0 {
-		return own
-	}
-	own.key = listKey{held.uid, a.hash(byID)}
+	held.bytes -= bytes
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	other := a.lists[own.key]
@@ -66,15 +62,13 @@ func (a *alike) leave(l *variableList) {
 	if l == nil {
 		return
 	}
-	if a != nil {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if l.users--; l.users > 0 {
 		return
 	}
 	l.held.end()
-	if a != nil && a.lists[l.key] == l {
+	if a.lists[l.key] == l {
 		delete(a.lists, l.key)
 	}
 }

@@ -96,19 +96,10 @@ func lockDirectory(dir string) (unlock func(), err error) {
 	deadline := time.Now().Add(lockWait)
 	for {
 		err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
+		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
 			return func() { _ = d.Close() }, nil
-		case errors.Is(err, unix.EINTR):
-		case !errors.Is(err, unix.EWOULDBLOCK):
-			_ = d.Close()
-			return func() {}, nil
-		case time.Now().After(deadline):
-			_ = d.Close()
-			return func() {}, nil
-		default:
-			time.Sleep(5 * time.Millisecond)
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -128,16 +119,11 @@ func identify(path string) (fileID, error) {
 // remove removes the file at path if it is this one.
 func (id fileID) remove(path string) error {
 	now, err := identify(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case now != id:
+	if err == nil && now == id {
+		err = os.Remove(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return err
 }

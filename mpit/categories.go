@@ -33,27 +33,15 @@ func (s *Session) CategoryIndex(ctx context.Context, name string) (int, error) {
 // stampedCategories asks until all answers have one stamp. Where that never happens the stamp is that of the first
 // answer, so that a later look at the rank's own sees that something has changed.
 func (s *Session) stampedCategories(ctx context.Context) ([]Category, uint64, error) {
+	size := func(c *Category) int {
+		lists := len(c.Variables) + len(c.ControlVariables) + len(c.Subcategories)
+		return 160 + len(c.Name) + len(c.Description) + 8*lists
+	}
 	for round := 1; ; round++ {
-		stamp, same := uint64(0), true
-		decode := func(payload []byte, first int, _ map[uint32]*Enum) ([]Category, page, error) {
-			list, p, now, err := decodeCategories(payload, first)
-			if first == 0 {
-				stamp = now
-			}
-			same = same && stamp == now
-			return list, p, err
-		}
-		size := func(c *Category) int {
-			lists := len(c.Variables) + len(c.ControlVariables) + len(c.Subcategories)
-			return 160 + len(c.Name) + len(c.Description) + 8*lists
-		}
-		list, err := pages(ctx, s, "categories", wire.TypeAskCategories, wire.TypeCategories, s.categorySlot, decode,
-			size)
-		if err != nil {
-			return nil, 0, err
-		}
-		if same || round == maxCategoryRounds {
-			return list, stamp, nil
+		list, stamp, same, err := pages(ctx, s, "categories", wire.TypeAskCategories, wire.TypeCategories,
+			s.categorySlot, decodeCategory, size)
+		if err != nil || same || round == maxCategoryRounds {
+			return list, stamp, err
 		}
 	}
 }

@@ -1,5 +1,8 @@
 package mpit
 
+// ReturnCode is a return code of MPI_T, normalised by the agent. It is an error, comparable with errors.Is.
+type ReturnCode uint8
+
 // The return codes of MPI_T (MPI-4.1 §15.3.10), under the numbers of docs/protocol.md.
 const (
 	Success ReturnCode = iota
@@ -25,36 +28,20 @@ const (
 )
 
 var codeNames = names{
-	what:   "code",
-	prefix: "MPI_T_ERR_",
+	what: "code",
 	list: []string{
 		"MPI_SUCCESS", "MPI_T_ERR_MEMORY", "MPI_T_ERR_NOT_INITIALIZED", "MPI_T_ERR_CANNOT_INIT",
-		"MPI_T_ERR_INVALID_INDEX",
-		"MPI_T_ERR_INVALID_ITEM", "MPI_T_ERR_INVALID_HANDLE", "MPI_T_ERR_OUT_OF_HANDLES", "MPI_T_ERR_OUT_OF_SESSIONS",
-		"MPI_T_ERR_INVALID_SESSION", "MPI_T_ERR_CVAR_SET_NOT_NOW", "MPI_T_ERR_CVAR_SET_NEVER",
-		"MPI_T_ERR_PVAR_NO_STARTSTOP",
-		"MPI_T_ERR_PVAR_NO_WRITE", "MPI_T_ERR_PVAR_NO_ATOMIC", "MPI_T_ERR_INVALID_NAME", "MPI_T_ERR_INVALID",
-		"MPI_T_ERR_NOT_SUPPORTED", "MPI_T_ERR_NOT_ACCESSIBLE",
+		"MPI_T_ERR_INVALID_INDEX", "MPI_T_ERR_INVALID_ITEM", "MPI_T_ERR_INVALID_HANDLE", "MPI_T_ERR_OUT_OF_HANDLES",
+		"MPI_T_ERR_OUT_OF_SESSIONS", "MPI_T_ERR_INVALID_SESSION", "MPI_T_ERR_CVAR_SET_NOT_NOW",
+		"MPI_T_ERR_CVAR_SET_NEVER", "MPI_T_ERR_PVAR_NO_STARTSTOP", "MPI_T_ERR_PVAR_NO_WRITE",
+		"MPI_T_ERR_PVAR_NO_ATOMIC", "MPI_T_ERR_INVALID_NAME", "MPI_T_ERR_INVALID", "MPI_T_ERR_NOT_SUPPORTED",
+		"MPI_T_ERR_NOT_ACCESSIBLE",
 	},
 	last: "MPI_ERR_OTHER",
 }
 
-// Error returns the standard's name of the code, as String does. Success is no error: use Err.
+// Error returns the standard's name of the code, as String does.
 func (c ReturnCode) Error() string { return c.String() }
-
-// Err returns nil for Success and the code itself otherwise.
-func (c ReturnCode) Err() error {
-	if c == Success {
-		return nil
-	}
-	return c
-}
 
 // String returns the standard's name, for example "MPI_T_ERR_INVALID_HANDLE".
 func (c ReturnCode) String() string { return codeNames.format(uint8(c)) }
-
-// MarshalText returns the name.
-func (c ReturnCode) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
-
-// UnmarshalText reads a name, with or without MPI_T_ERR_ before it.
-func (c *ReturnCode) UnmarshalText(text []byte) error { return parse(c, codeNames, text) }

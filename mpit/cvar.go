@@ -16,15 +16,16 @@ func (s *Session) ControlVariables(ctx context.Context) ([]ControlVariable, erro
 		}
 		return size
 	}
-	return pages(ctx, s, "control variables", wire.TypeAskCvars, wire.TypeCvars, s.cvarSlot, decodeControlVariables,
-		size)
+	list, _, _, err := pages(ctx, s, "control variables", wire.TypeAskCvars, wire.TypeCvars, s.cvarSlot,
+		decodeControlVariable, size)
+	return list, err
 }
 
 // ReadCvar is MPI_T_cvar_read (MPI-4.1 §15.3.6), on a handle that is made for it and freed again, of the variable
 // with MPI_T's index (ControlVariable.Index); object is an Object.ID, 0 for an unbound variable. For the errors see
 // PvarSession.
 func (s *Session) ReadCvar(ctx context.Context, index int, object uint32) (CvarValue, error) {
-	a, _, err := s.tool(ctx, wire.ToolRequest{Operation: wire.ToolCvarRead, Index: index, Object: object}, 0)
+	a, err := s.tool(ctx, wire.ToolRequest{Operation: wire.ToolCvarRead, Index: index, Object: object}, 0)
 	return a.value, err
 }
 
@@ -44,8 +45,7 @@ func (s *Session) WriteCvar(ctx context.Context, index int, object uint32, v Cva
 		}
 		r.Value = wire.Value{Kind: wire.ValueWords, Words: v.Values}
 	}
-	_, _, err := s.tool(ctx, r, 0)
-	return err
+	return s.do(ctx, r)
 }
 
 // CvarIndex is MPI_T_cvar_get_index (MPI-4.1 §15.3.6). A name that the library doesn't know is ErrInvalidName.
@@ -58,7 +58,7 @@ func (s *Session) index(ctx context.Context, r wire.ToolRequest) (int, error) {
 	if err := checkText("the name", r.Name); err != nil {
 		return 0, err
 	}
-	a, _, err := s.tool(ctx, r, 0)
+	a, err := s.tool(ctx, r, 0)
 	return a.index, err
 }
 

@@ -1,10 +1,11 @@
 package mpit
 
 import (
+	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
 )
@@ -26,12 +27,6 @@ func known[T ~uint8](word uint64, highest, other T) T {
 func small[T ~uint8](word uint64) T {
 	return T(min(word, math.MaxUint8))
 }
-
-const (
-	helloPassive  = 1
-	helloWrite    = 2
-	helloSessions = 4
-)
 
 func decodeHello(f wire.Frame) (Hello, error) {
 	var err error
@@ -58,17 +53,15 @@ func decodeHello(f wire.Frame) (Hello, error) {
 	h.ThreadLevel = d.Int("thread level")
 	h.ABI = known(d.Word(), ABIStandard, ABIUnknown)
 	flags := d.Word()
-	h.Passive, h.WriteAllowed, h.SessionsOnly = flags&helloPassive != 0, flags&helloWrite != 0,
-		flags&helloSessions != 0
+	h.Passive, h.WriteAllowed, h.SessionsOnly = flags&1 != 0, flags&2 != 0, flags&4 != 0
 	h.InitTime = d.Time("init time")
 	h.AgentVersion = text(&d, "agent version")
 	h.LibraryVersion = text(&d, "library version")
 	h.Host = text(&d, "host")
 	h.Executable = text(&d, "executable")
 	h.Attributes = make(map[string]string)
-	for range d.List("attributes", wire.MaxAttributes) {
-		r := d.Record("attribute")
-		key, value := text(&r, "attribute"), text(&r, "attribute")
+	for r := range d.Records("attributes", wire.MaxAttributes) {
+		key, value := text(r, "attribute"), text(r, "attribute")
 		if _, ok := h.Attributes[key]; ok {
 			d.Fail(wire.ReasonMalformed, "attribute %q given twice", key)
 		}
@@ -83,13 +76,8 @@ func decodeHello(f wire.Frame) (Hello, error) {
 
 func decodeEnum(r *wire.Decoder) *Enum {
 	e := &Enum{ID: r.Uint32("enumeration"), Name: text(r, "name of an enumeration")}
-	n := r.List("items", wire.MaxAgentPayload)
-	if n > 0 {
-		e.Items = make([]EnumItem, 0, n)
-	}
-	for range n {
-		item := r.Record("item")
-		e.Items = append(e.Items, EnumItem{Value: int64(item.Word()), Name: text(&item, "name of an item")})
+	for item := range r.Records("items", wire.MaxAgentPayload) {
+		e.Items = append(e.Items, EnumItem{Value: int64(item.Word()), Name: text(item, "name of an item")})
 	}
 	return e
 }
@@ -133,20 +121,11 @@ func decodeVariable(r *wire.Decoder, enums map[uint32]*Enum) Variable {
 	return v
 }
 
-// firstRoom is how many records a list makes room for before it has seen them: a Go value is larger than the record
-// that it comes from.
-const firstRoom = 1024
-
-const (
-	objectPredefined = 1
-	objectInter      = 2
-)
-
 // decodeObject reads a record of a LAYOUT's objects. The keys of details are few: each is held once in keys.
 func decodeObject(r *wire.Decoder, keys map[string]string) Object {
 	o := Object{ID: r.Uint32("object"), Kind: known(r.Word(), BindLast, BindUnknown)}
 	flags := r.Word()
-	o.Predefined, o.Inter = flags&objectPredefined != 0, flags&objectInter != 0
+	o.Predefined, o.Inter = flags&1 != 0, flags&2 != 0
 	o.Size = r.Int("size of an object")
 	o.Rank = r.Int("rank in an object")
 	o.Created = r.Time("time of an object")
@@ -162,16 +141,10 @@ func decodeObject(r *wire.Decoder, keys map[string]string) Object {
 	return o
 }
 
-func decodeDetails(r *wire.Decoder, keys map[string]string) []Detail {
-	n := r.List("details of an object", wire.MaxDetails)
-	if n == 0 {
-		return nil
-	}
-	list := make([]Detail, 0, n)
+func decodeDetails(o *wire.Decoder, keys map[string]string) (list []Detail) {
 	left := wire.MaxDetailBytes
-	for range n {
-		d := r.Record("detail")
-		key, value := d.Bytes("detail", left), d.Bytes("detail", left)
+	for r := range o.Records("details of an object", wire.MaxDetails) {
+		key, value := r.Bytes("detail", left), r.Bytes("detail", left)
 		if left -= len(key) + len(value); left < 0 {
 			r.Fail(wire.ReasonTooLarge, "more than %d bytes of details", wire.MaxDetailBytes)
 		}
@@ -209,57 +182,96 @@ func decodeHandle(r *wire.Decoder, offset int) Handle {
 	if flags&handleSelected != 0 {
 		h.Offset = offset
 	}
+	words := func(flag uint64, what string) []uint64 {
+		if flags&flag == 0 {
+			return nil
+		}
+		return r.Words(what, h.Count)
+	}
 	if flags&(handleFirst|handleOrigin|handleExcluded) != 0 {
-		h.Earlier = &Earlier{}
-	}
-	if flags&handleFirst != 0 {
-		h.Earlier.First = r.Words("first values of a handle", h.Count)
-	}
-	if flags&handleOrigin != 0 {
-		h.Earlier.Origin = r.Words("origin of a handle", h.Count)
-	}
-	if flags&handleExcluded != 0 {
-		h.Earlier.Excluded = r.Words("excluded values of a handle", h.Count)
+		h.Earlier = &Earlier{
+			First:    words(handleFirst, "first values of a handle"),
+			Origin:   words(handleOrigin, "origin of a handle"),
+			Excluded: words(handleExcluded, "excluded values of a handle"),
+		}
 	}
 	return h
 }
 
-func decodeLayout(payload []byte) (*Layout, error) {
+// decodeLayout reads LAYOUT of a rank with so many variables.
+func decodeLayout(payload []byte, variables int) (*Layout, error) {
 	var err error
 	d := wire.NewDecoder(payload, &err)
 	l := &Layout{Generation: d.Word(), ObjectsOverflow: d.Word(), HandlesOverflow: d.Word()}
-	if n := d.List("objects", wire.MaxObjects); n > 0 {
-		l.Objects = make([]Object, 0, min(n, firstRoom))
-		keys := make(map[string]string)
-		for range n {
-			r := d.Record("object")
-			l.Objects = append(l.Objects, decodeObject(&r, keys))
-			if err != nil {
-				break
-			}
-		}
+	keys := make(map[string]string)
+	for r := range d.Records("objects", wire.MaxObjects) {
+		l.Objects = append(l.Objects, decodeObject(r, keys))
 	}
-	if n := d.List("handles", wire.MaxValues); n > 0 {
-		l.Handles = make([]Handle, 0, min(n, firstRoom))
-		for range n {
-			r := d.Record("handle")
-			h := decodeHandle(&r, l.Values)
-			if h.Offset >= 0 {
-				l.Values += h.Count
-			}
-			l.Handles = append(l.Handles, h)
-			if err != nil {
-				break
-			}
+	for r := range d.Records("handles", wire.MaxValues) {
+		h := decodeHandle(r, l.Values)
+		if h.Offset >= 0 {
+			l.Values += h.Count
 		}
+		l.Handles = append(l.Handles, h)
 	}
 	if l.Values > wire.MaxValues {
 		d.Fail(wire.ReasonTooLarge, "%d values in a sample, the limit is %d", l.Values, wire.MaxValues)
 	}
+	l.check(&d, variables)
 	if err != nil {
 		return nil, err
 	}
 	return l, nil
+}
+
+// check looks whether all that is named is there, and nothing twice.
+func (l *Layout) check(d *wire.Decoder, variables int) {
+	objects := make([]uint32, len(l.Objects))
+	for i := range l.Objects {
+		objects[i] = l.Objects[i].ID
+	}
+	if id, twice := repeated(objects); twice {
+		d.Fail(wire.ReasonMalformed, "object %d given twice", id)
+	}
+	ids, bindings := make([]uint32, len(l.Handles)), make([]uint64, len(l.Handles))
+	for i := range l.Handles {
+		h := &l.Handles[i]
+		if int(h.Variable) >= variables {
+			d.Fail(wire.ReasonMalformed, "handle %d is of the unknown variable %d", h.ID, h.Variable)
+		}
+		if _, ok := slices.BinarySearch(objects, h.Object); !ok && h.Object != 0 {
+			d.Fail(wire.ReasonMalformed, "handle %d is bound to the unknown object %d", h.ID, h.Object)
+		}
+		ids[i], bindings[i] = h.ID, uint64(h.Variable)<<32|uint64(h.Object)
+	}
+	if id, twice := repeated(ids); twice {
+		d.Fail(wire.ReasonMalformed, "handle %d given twice", id)
+	}
+	if b, twice := repeated(bindings); twice {
+		d.Fail(wire.ReasonMalformed, "two handles of variable %d on object %d", b>>32, uint32(b))
+	}
+}
+
+// repeated sorts a list and finds a value that stands twice in it.
+func repeated[T cmp.Ordered](list []T) (value T, twice bool) {
+	slices.Sort(list)
+	for i := 1; i < len(list); i++ {
+		if list[i] == list[i-1] {
+			return list[i], true
+		}
+	}
+	return value, false
+}
+
+// bytes is about how much memory the records take, without their strings and words.
+func (l *Layout) bytes() int {
+	size := cap(l.Objects)*int(unsafe.Sizeof(Object{})) + cap(l.Handles)*int(unsafe.Sizeof(Handle{}))
+	for i := range l.Handles {
+		if l.Handles[i].Earlier != nil {
+			size += int(unsafe.Sizeof(Earlier{}))
+		}
+	}
+	return size
 }
 
 // remainKey says which contributions are merged. The name is as it came, for two names may become one in text.
@@ -269,17 +281,13 @@ type remainKey struct {
 	name     string
 }
 
-func decodeRemains(payload []byte) (*Remains, error) {
+// decodeRemains reads REMAINS of a rank with so many variables.
+func decodeRemains(payload []byte, variables int) (*Remains, error) {
 	var err error
 	d := wire.NewDecoder(payload, &err)
 	m := &Remains{Generation: d.Word(), Lost: d.Word()}
-	n := d.List("remains", wire.MaxAgentPayload)
-	if n > 0 {
-		m.List = make([]Remain, 0, min(n, firstRoom))
-	}
-	seen := make(map[remainKey]struct{}, min(n, firstRoom))
-	for range n {
-		r := d.Record("remains")
+	seen := make(map[remainKey]struct{})
+	for r := range d.Records("remains", wire.MaxAgentPayload) {
 		key := remainKey{variable: r.Uint32("variable of remains"),
 			count: r.Count("elements of remains", wire.MaxValues)}
 		remain := Remain{Variable: key.variable, Contributions: r.Int("contributions"),
@@ -291,17 +299,26 @@ func decodeRemains(payload []byte) (*Remains, error) {
 		}
 		key.name = r.String("name of remains")
 		remain.Name = ValidText(key.name)
-		if _, ok := seen[key]; ok {
-			d.Fail(wire.ReasonMalformed, "remains of variable %d and %q given twice", key.variable, key.name)
-		}
-		if err != nil {
-			return nil, err
-		}
+		_, twice := seen[key]
 		seen[key] = struct{}{}
+		switch {
+		case twice:
+			r.Fail(wire.ReasonMalformed, "remains of variable %d and %q given twice", key.variable, key.name)
+		case int(key.variable) >= variables:
+			r.Fail(wire.ReasonMalformed, "remains of the unknown variable %d", key.variable)
+		case remain.Contributions < 0:
+			r.Fail(wire.ReasonMalformed, "%d contributions of variable %d", remain.Contributions, key.variable)
+		}
 		m.List = append(m.List, remain)
 	}
-	return m, err
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
+
+// bytes is about how much memory the records take, without their strings and words.
+func (m *Remains) bytes() int { return cap(m.List) * int(unsafe.Sizeof(Remain{})) }
 
 func decodeStats(r *wire.Decoder) AgentStats {
 	s := AgentStats{
@@ -339,12 +356,7 @@ func decodeSample(payload []byte) (s Sample, layout uint64, err error) {
 	s.Time = d.Time("time of a sample")
 	s.Monotonic = d.Duration("time of a sample")
 	s.Duration = d.Duration("duration of a sample")
-	var stats wire.Decoder // of a record that has none: all zero
-	if d.List("statistics", 1) > 0 {
-		stats = d.Record("statistics")
-	} else {
-		stats = wire.NewDecoder(nil, &err)
-	}
+	stats, _ := d.Optional("statistics") // of none all are zero
 	s.Stats = decodeStats(&stats)
 	s.Values = d.Array("values", wire.MaxValues)
 	n := d.Count("failed handles", wire.MaxValues)
@@ -356,8 +368,8 @@ func decodeSample(payload []byte) (s Sample, layout uint64, err error) {
 			s.Failed[i] = FailedHandle{Handle: d.Uint32("failed handle"), Code: small[ReturnCode](d.Word())}
 		}
 	}
-	if d.List("calls under way", 1) > 0 {
-		s.UnderWay = decodeUnderWay(d.Record("calls under way"))
+	if r, ok := d.Optional("calls under way"); ok {
+		s.UnderWay = decodeUnderWay(r)
 	}
 	return s, layout, err
 }
@@ -387,25 +399,35 @@ func decodeUnderWay(r wire.Decoder) *UnderWay {
 	return u
 }
 
-// page is what CVARS and CATEGORIES have in common: where the answer stands in the whole.
+// page says where an answer stands in the whole that it is a part of.
 type page struct {
 	total, next int
+	stamp       uint64 // of categories: MPI_T_category_changed's number + 1, 0 where it is not known
 }
 
-// decodePage reads the head of an answer to a request from index first on.
-func decodePage(d *wire.Decoder, what string, first int) page {
-	p := page{total: d.Count(what, wire.MaxVariables), next: d.Count(what, wire.MaxVariables)}
+// decodePage reads CVARS or CATEGORIES, the answer to a request from index first on. read returns a record with its
+// index: these rise.
+func decodePage[T any](payload []byte, what string, first int, read func(r *wire.Decoder) (T, int)) (list []T, p page,
+	err error) {
+	d := wire.NewDecoder(payload, &err)
+	p = page{total: d.Count(what, wire.MaxVariables), next: d.Count(what, wire.MaxVariables)}
 	if p.next > p.total || p.next <= first && first < p.total {
 		d.Fail(wire.ReasonMalformed, "%s: asked from %d, told to go on from %d of %d", what, first, p.next, p.total)
 	}
-	return p
-}
-
-// checkIndex refuses an index outside the page, and one that does not rise.
-func checkIndex(d *wire.Decoder, p page, first, last, index int) {
-	if index < first || index >= p.next || index <= last {
-		d.Fail(wire.ReasonMalformed, "index %d after %d in a page from %d to %d", index, last, first, p.next)
+	least := first
+	for r := range d.Records(what, wire.MaxVariables) {
+		record, index := read(r)
+		if index < least || index >= p.next {
+			r.Fail(wire.ReasonMalformed, "%s: index %d where those from %d to %d are left", what, index, least, p.next)
+		}
+		least = index + 1
+		list = append(list, record)
 	}
+	p.stamp = d.Word()
+	if err != nil {
+		return nil, page{}, err
+	}
+	return list, p, nil
 }
 
 // value reads the value of a control variable; has is false where there is none.
@@ -418,16 +440,10 @@ func value(r *wire.Decoder, what string) (v CvarValue, has bool) {
 }
 
 // decodeObjectValues reads the values of a bound control variable.
-func decodeObjectValues(r *wire.Decoder) []ObjectValue {
-	n := r.List("objects of a control variable", wire.MaxCvarObjects)
-	if n == 0 {
-		return nil
-	}
-	list := make([]ObjectValue, 0, n)
-	for range n {
-		d := r.Record("value on an object")
-		o := ObjectValue{Object: d.Uint32("object of a control variable"), Code: small[ReturnCode](d.Word())}
-		v, has := value(&d, "value on an object")
+func decodeObjectValues(c *wire.Decoder) (list []ObjectValue) {
+	for r := range c.Records("objects of a control variable", wire.MaxCvarObjects) {
+		o := ObjectValue{Object: r.Uint32("object of a control variable"), Code: small[ReturnCode](r.Word())}
+		v, has := value(r, "value on an object")
 		o.Values, o.Text, o.HasValue = v.Values, v.Text, has
 		if o.Object == 0 {
 			r.Fail(wire.ReasonMalformed, "a control variable's value on object 0")
@@ -440,37 +456,25 @@ func decodeObjectValues(r *wire.Decoder) []ObjectValue {
 	return list
 }
 
-func decodeControlVariables(payload []byte, first int, enums map[uint32]*Enum) (list []ControlVariable, p page,
-	err error) {
-	d := wire.NewDecoder(payload, &err)
-	p = decodePage(&d, "control variables", first)
-	last := -1
-	for range d.List("control variables", wire.MaxVariables) {
-		r := d.Record("control variable")
-		c := ControlVariable{
-			Index:     r.Int("index of a control variable"),
-			Scope:     known(r.Word(), ScopeAllEq, ScopeUnknown),
-			Verbosity: known(r.Word(), VerbosityMPIDevAll, VerbosityUnknown),
-			Datatype:  known(r.Word(), DatatypeBool, DatatypeOther),
-			Bind:      known(r.Word(), BindLast, BindUnknown),
-		}
-		if enum := r.Word(); enum != 0 && enum-1 <= math.MaxUint32 {
-			c.Enum = enums[uint32(enum-1)] // nil: an older agent, which sends those of performance variables only
-		}
-		c.Code = small[ReturnCode](r.Word())
-		v, has := value(&r, "value of a control variable")
-		c.Values, c.Text, c.HasValue = v.Values, v.Text, has
-		c.Name = text(&r, "name of a control variable")
-		c.Description = text(&r, "description of a control variable")
-		c.Objects = decodeObjectValues(&r)
-		checkIndex(&d, p, first, last, c.Index)
-		if err != nil {
-			return nil, page{}, err
-		}
-		last = c.Index
-		list = append(list, c)
+// decodeControlVariable reads a record of CVARS.
+func decodeControlVariable(r *wire.Decoder, enums map[uint32]*Enum) (ControlVariable, int) {
+	c := ControlVariable{
+		Index:     r.Int("index of a control variable"),
+		Scope:     known(r.Word(), ScopeAllEq, ScopeUnknown),
+		Verbosity: known(r.Word(), VerbosityMPIDevAll, VerbosityUnknown),
+		Datatype:  known(r.Word(), DatatypeBool, DatatypeOther),
+		Bind:      known(r.Word(), BindLast, BindUnknown),
 	}
-	return list, p, err
+	if enum := r.Word(); enum != 0 && enum-1 <= math.MaxUint32 {
+		c.Enum = enums[uint32(enum-1)] // nil: an older agent, which sends those of performance variables only
+	}
+	c.Code = small[ReturnCode](r.Word())
+	v, has := value(r, "value of a control variable")
+	c.Values, c.Text, c.HasValue = v.Values, v.Text, has
+	c.Name = text(r, "name of a control variable")
+	c.Description = text(r, "description of a control variable")
+	c.Objects = decodeObjectValues(r)
+	return c, c.Index
 }
 
 // indices turns MPI_T's indices into ints. What can't be one is left out: libraries answer such things, and the agent
@@ -489,29 +493,17 @@ func indices(r *wire.Decoder, what string) []int {
 	return list
 }
 
-// decodeCategories reads CATEGORIES. The stamp is MPI_T_category_changed's number + 1, 0 where it is not known.
-func decodeCategories(payload []byte, first int) (list []Category, p page, stamp uint64, err error) {
-	d := wire.NewDecoder(payload, &err)
-	p = decodePage(&d, "categories", first)
-	last := -1
-	for range d.List("categories", wire.MaxVariables) {
-		r := d.Record("category")
-		c := Category{
-			Index:            r.Int("index of a category"),
-			Name:             text(&r, "name of a category"),
-			Description:      text(&r, "description of a category"),
-			Variables:        indices(&r, "variables of a category"),
-			ControlVariables: indices(&r, "control variables of a category"),
-			Subcategories:    indices(&r, "subcategories of a category"),
-		}
-		checkIndex(&d, p, first, last, c.Index)
-		if err != nil {
-			return nil, page{}, 0, err
-		}
-		last = c.Index
-		list = append(list, c)
+// decodeCategory reads a record of CATEGORIES.
+func decodeCategory(r *wire.Decoder, _ map[uint32]*Enum) (Category, int) {
+	c := Category{
+		Index:            r.Int("index of a category"),
+		Name:             text(r, "name of a category"),
+		Description:      text(r, "description of a category"),
+		Variables:        indices(r, "variables of a category"),
+		ControlVariables: indices(r, "control variables of a category"),
+		Subcategories:    indices(r, "subcategories of a category"),
 	}
-	return list, p, d.Word(), err
+	return c, c.Index
 }
 
 // toolAnswer is what an operation of TOOL has given. Which fields are set depends on the operation.
@@ -575,12 +567,7 @@ func decodeTool(payload []byte, op wire.ToolOperation, count int) (a toolAnswer,
 	return a, nil
 }
 
-func decodeError(payload []byte) (*RequestError, error) {
-	var err error
+func decodeError(payload []byte) (refusal *RequestError, err error) {
 	d := wire.NewDecoder(payload, &err)
-	e := &RequestError{Code: d.Word(), Text: text(&d, "text of an error")}
-	if err != nil {
-		return nil, fmt.Errorf("reading an error: %w", err)
-	}
-	return e, nil
+	return &RequestError{Code: d.Word(), Text: text(&d, "text of an error")}, err
 }

@@ -18,6 +18,7 @@ type dialogue struct {
 	ended bool
 	err   error // why it ended
 
+	encoder     wire.Encoder
 	seq         uint32 // of the last request
 	generations wire.SampleRequest
 	answered    func()   // see Session.OnAnswer
@@ -26,7 +27,6 @@ type dialogue struct {
 	questions   map[uint32]*attempt // by sequence number; nil once ended
 
 	final   *Sample
-	skipped uint64
 	unasked int // frames skipped since the last answer
 }
 
@@ -37,8 +37,8 @@ func (d *dialogue) end(err error) {
 	}
 }
 
-// begin numbers a request, if one can be sent.
-func (d *dialogue) begin() error {
+// request numbers and sends what encode writes, if a request can be sent.
+func (d *dialogue) request(encode func(e *wire.Encoder, seq uint32)) error {
 	switch {
 	case d.ended:
 		return d.err
@@ -46,15 +46,9 @@ func (d *dialogue) begin() error {
 		return ErrFinal
 	}
 	d.seq++
-	return nil
-}
-
-// send sends a request that has been begun.
-func (d *dialogue) send(frame []byte) error {
-	err := d.out.send(frame)
-	if err == nil {
-		return nil
-	}
+	d.encoder.Reset()
+	encode(&d.encoder, d.seq)
+	err := d.out.send(d.encoder.Bytes())
 	if torn := (*ProtocolError)(nil); errors.As(err, &torn) {
 		d.end(torn)
 		_ = d.out.conn.Close()
@@ -63,27 +57,12 @@ func (d *dialogue) send(frame []byte) error {
 	return err
 }
 
-// request sends what encode writes.
-func (d *dialogue) request(encode func(e *wire.Encoder, seq uint32)) error {
-	if err := d.begin(); err != nil {
-		return err
-	}
-	var e wire.Encoder
-	encode(&e, d.seq)
-	return d.send(e.Bytes())
-}
-
 // ask asks for a sample, unless that has been done.
 func (d *dialogue) ask() *Pending {
 	if d.pending != nil && !d.ended {
 		return d.pending
 	}
-	if err := d.begin(); err != nil {
-		return finished(err)
-	}
-	var e wire.Encoder
-	d.generations.Append(&e, d.seq)
-	if err := d.send(e.Bytes()); err != nil {
+	if err := d.request(d.generations.Append); err != nil {
 		return finished(err)
 	}
 	d.pending, d.pendingSeq = newPending(), d.seq
@@ -142,7 +121,6 @@ func (d *dialogue) conclude(seq uint32, a *attempt, refused error) {
 
 // skip counts a frame that is of no use.
 func (d *dialogue) skip() error {
-	d.skipped++
 	d.unasked++
 	if d.unasked > maxSkipped {
 		return wire.Errorf(wire.ReasonTooLarge, "more than %d frames that nobody asked for", maxSkipped)

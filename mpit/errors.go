@@ -71,16 +71,13 @@ type RequestError struct {
 }
 
 func (e *RequestError) Error() string {
-	what := "code " + fmt.Sprint(e.Code)
-	switch e.Code {
-	case wire.ErrorUnsupported:
-		what = "unsupported"
-	case wire.ErrorMalformed:
-		what = "malformed"
-	case wire.ErrorTooLarge:
-		what = "too large"
-	case wire.ErrorNotNow:
-		what = "not now"
+	what := fmt.Sprint("code ", e.Code)
+	known := [...]string{
+		wire.ErrorUnsupported: "unsupported", wire.ErrorMalformed: "malformed", wire.ErrorTooLarge: "too large",
+		wire.ErrorNotNow: "not now",
+	}
+	if e.Code > 0 && e.Code < uint64(len(known)) {
+		what = known[e.Code]
 	}
 	return fmt.Sprintf("mpit: the rank refused (%s): %s", what, e.Text)
 }

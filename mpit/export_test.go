@@ -1,6 +1,7 @@
 package mpit
 
 import (
+	"math"
 	"net"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
@@ -13,19 +14,28 @@ func DecodeHello(f wire.Frame) (Hello, error) { return decodeHello(f) }
 // Answers takes the frames of answers to SAMPLE.
 type Answers struct{ catalogue catalogue }
 
-func (a *Answers) Frame(f wire.Frame) (Sample, bool, error) { return a.catalogue.frame(f) }
+func (a *Answers) Frame(f wire.Frame) (Sample, bool, error) {
+	if a.catalogue.held == nil {
+		a.catalogue = newCatalogue(&memory{of: newShares(math.MaxInt)}, newAlike())
+	}
+	return a.catalogue.frame(f)
+}
 
 // Request is what is asked for next.
-func (a *Answers) Request() wire.SampleRequest { return a.catalogue.generations() }
+func (a *Answers) Request() wire.SampleRequest { return a.catalogue.has }
 
 func DecodeControlVariables(payload []byte, first int) (list []ControlVariable, next, total int, err error) {
-	list, p, err := decodeControlVariables(payload, first, nil)
+	list, p, err := decodePage(payload, "control variables", first, func(r *wire.Decoder) (ControlVariable, int) {
+		return decodeControlVariable(r, nil)
+	})
 	return list, p.next, p.total, err
 }
 
 func DecodeCategories(payload []byte, first int) (list []Category, next, total int, stamp uint64, err error) {
-	list, p, stamp, err := decodeCategories(payload, first)
-	return list, p.next, p.total, stamp, err
+	list, p, err := decodePage(payload, "categories", first, func(r *wire.Decoder) (Category, int) {
+		return decodeCategory(r, nil)
+	})
+	return list, p.next, p.total, p.stamp, err
 }
 
 // ToolAnswer is what an operation of TOOL has given.
@@ -50,7 +60,7 @@ func DecodeTool(payload []byte, op wire.ToolOperation, count int) (ToolAnswer, e
 
 // WithPeers says who connects in the kernel's place: tests run as one user.
 func WithPeers(peer func(*net.UnixConn) (Peer, error)) ListenOption {
-	return func(c *listenConfig) { c.credentials = peer }
+	return func(c *listenConfig) { c.peer = peer }
 }
 
 // Held returns how many connections there are by the listener's account, and how many bytes of memory they hold.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"sync"
@@ -16,12 +17,7 @@ import (
 )
 
 const (
-	defaultMode             = 0o666 // any user's rank may connect; the kernel says whose it is
-	defaultHandshakeTimeout = 5 * time.Second
-	defaultHandshakeLimit   = 1024
-	defaultConnectionLimit  = 6144
-	defaultMemoryLimit      = 256 << 20
-	maxAcceptWait           = time.Second
+	maxAcceptWait = time.Second
 
 	// spareDescriptors are left to whoever else needs some in this process: scrapers, files, the control socket.
 	// Where there are few, it is a quarter of them.
@@ -38,7 +34,7 @@ type listenConfig struct {
 	connectionLimit  int
 	memoryLimit      int
 	holdFinals       bool
-	credentials      func(*net.UnixConn) (Peer, error)
+	peer             func(*net.UnixConn) (Peer, error)
 }
 
 // WithMode sets the permissions of the socket file, 0666 by default: whoever may write to it may connect.
@@ -81,32 +77,27 @@ func WithHeldFinals() ListenOption {
 // Listener is a Unix socket that ranks connect to. It is safe for concurrent use, but either Serve is called, once at a
 // time, or Accept: they would take each other's ranks.
 type Listener struct {
-	path   string
 	config listenConfig
 	ln     *Socket
 
-	closing   context.Context
-	cancel    context.CancelFunc
-	closeOnce sync.Once
-	closeErr  error
+	closing context.Context
+	cancel  context.CancelFunc
 
 	acceptOnce sync.Once
 	ready      chan *Session
 	accepting  sync.WaitGroup
 
-	connections, memory *shares
-	alike               *alike
-
-	mu         sync.Mutex
-	handshakes map[uint32]int // by user
+	connections, handshakes, memory *shares
+	alike                           *alike
 }
 
 // Listen listens at path, which must be short enough for a socket's address (107 bytes) and whose directory must exist.
 // A socket file that nobody listens at any more is taken over; if somebody does, the error is ErrSocketInUse.
 func Listen(path string, opts ...ListenOption) (*Listener, error) {
 	config := listenConfig{
-		mode: defaultMode, handshakeTimeout: defaultHandshakeTimeout, handshakeLimit: defaultHandshakeLimit,
-		connectionLimit: defaultConnectionLimit, memoryLimit: defaultMemoryLimit, credentials: credentials,
+		mode:             0o666, // any user's rank may connect; the kernel says whose it is
+		handshakeTimeout: 5 * time.Second, handshakeLimit: 1024,
+		connectionLimit: 6144, memoryLimit: 256 << 20, peer: PeerOf,
 	}
 	for _, opt := range opts {
 		opt(&config)
@@ -116,32 +107,31 @@ func Listen(path string, opts ...ListenOption) (*Listener, error) {
 		return nil, err
 	}
 	descriptors := maxDescriptors()
+	connections := max(descriptors-min(spareDescriptors, descriptors/4), 1)
 	l := &Listener{
-		path:       path,
-		config:     config,
-		ln:         ln,
-		ready:      make(chan *Session),
-		handshakes: make(map[uint32]int),
+		config: config,
+		ln:     ln,
+		ready:  make(chan *Session),
 
-		connections: newShares(min(config.connectionLimit, max(descriptors-min(spareDescriptors, descriptors/4), 1))),
+		connections: newShares(min(config.connectionLimit, connections)),
+		handshakes:  newShares(math.MaxInt),
 		memory:      newShares(config.memoryLimit),
 		alike:       newAlike(),
 	}
+	l.handshakes.each = config.handshakeLimit
 	l.closing, l.cancel = context.WithCancel(context.Background())
 	return l, nil
 }
 
 // Path returns the path that Listen was given.
-func (l *Listener) Path() string { return l.path }
+func (l *Listener) Path() string { return l.ln.Path() }
 
 // Close stops listening and removes the socket file, unless another one has taken its place. Sessions live on.
 func (l *Listener) Close() error {
-	l.closeOnce.Do(func() {
-		l.cancel()
-		l.closeErr = l.ln.Close()
-		l.accepting.Wait()
-	})
-	return l.closeErr
+	l.cancel()
+	err := l.ln.Close()
+	l.accepting.Wait()
+	return err
 }
 
 // Restore makes the socket's file anew where it is gone, or something else has taken its place, as Socket.Restore
@@ -167,9 +157,9 @@ func (l *Listener) Accept(ctx context.Context) (*Session, error) {
 	case s := <-l.ready:
 		return s, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("mpit: accepting at %s: %w", l.path, ctx.Err())
+		return nil, fmt.Errorf("mpit: accepting at %s: %w", l.Path(), ctx.Err())
 	case <-l.closing.Done():
-		return nil, fmt.Errorf("mpit: accepting at %s: %w", l.path, net.ErrClosed)
+		return nil, fmt.Errorf("mpit: accepting at %s: %w", l.Path(), net.ErrClosed)
 	}
 }
 
@@ -188,7 +178,7 @@ func (l *Listener) Serve(ctx context.Context, handle func(ctx context.Context, s
 	var connections sync.WaitGroup
 	defer connections.Wait()
 	if err := l.ln.SetDeadline(time.Time{}); err != nil {
-		return fmt.Errorf("mpit: serving %s: %w", l.path, err)
+		return fmt.Errorf("mpit: serving %s: %w", l.Path(), err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = l.ln.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -209,7 +199,7 @@ func (l *Listener) Serve(ctx context.Context, handle func(ctx context.Context, s
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, net.ErrClosed):
-			return fmt.Errorf("mpit: serving %s: %w", l.path, net.ErrClosed)
+			return fmt.Errorf("mpit: serving %s: %w", l.Path(), net.ErrClosed)
 		}
 		// Out of descriptors, most likely: that passes.
 		wait = min(max(2*wait, 5*time.Millisecond), maxAcceptWait)
@@ -233,8 +223,8 @@ type place struct {
 
 // enter finds out whose a connection is and gives it its place, if there is one.
 func (l *Listener) enter(conn *net.UnixConn) (p place, err error) {
-	if p.peer, err = l.config.credentials(conn); err != nil {
-		return p, protocolError("asking who connects", err)
+	if p.peer, err = l.config.peer(conn); err != nil {
+		return p, protocolError("accepting", err)
 	}
 	uid := p.peer.UID
 	if !l.connections.take(uid, 1) {
@@ -243,7 +233,7 @@ func (l *Listener) enter(conn *net.UnixConn) (p place, err error) {
 			Err:    fmt.Errorf("user %d has too many of the %d connections that there may be", uid, l.connections.limit),
 		}
 	}
-	if !l.count(uid) {
+	if !l.handshakes.take(uid, 1) {
 		l.connections.give(uid, 1)
 		return p, &ProtocolError{
 			Reason: ReasonTooMany,
@@ -255,7 +245,7 @@ func (l *Listener) enter(conn *net.UnixConn) (p place, err error) {
 		p.held.end()
 		l.connections.give(uid, 1)
 	}
-	p.admit = sync.OnceFunc(func() { l.discount(uid) })
+	p.admit = sync.OnceFunc(func() { l.handshakes.give(uid, 1) })
 	return p, nil
 }
 
@@ -284,7 +274,7 @@ func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, p place) (
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	frames := wire.NewReader(conn, wire.MaxHello)
-	frames.Room(p.held.grow)
+	frames.Room = p.held.grow
 	f, err := frames.Next()
 	stopped := !stop() // the deadline may be changed still
 	switch {
@@ -310,27 +300,8 @@ func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, p place) (
 	if err := p.held.grow(len(f.Payload)); err != nil { // which the session keeps, as a Hello
 		return nil, protocolError("reading HELLO", err)
 	}
-	frames.Limit(wire.MaxAgentPayload)
+	frames.Limit = wire.MaxAgentPayload
 	return newSession(conn, frames, p, hello, l.alike, l.config.holdFinals)
-}
-
-// count counts a handshake of a user, if there is room for it.
-func (l *Listener) count(uid uint32) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.handshakes[uid] >= l.config.handshakeLimit {
-		return false
-	}
-	l.handshakes[uid]++
-	return true
-}
-
-func (l *Listener) discount(uid uint32) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.handshakes[uid]--; l.handshakes[uid] == 0 {
-		delete(l.handshakes, uid)
-	}
 }
 
 // maxDescriptors is how many descriptors the process may have open.
@@ -340,20 +311,4 @@ func maxDescriptors() int {
 		return 1 << 30
 	}
 	return int(limit.Cur)
-}
-
-// credentials asks the kernel who is at the other end.
-func credentials(conn *net.UnixConn) (Peer, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return Peer{}, err
-	}
-	var cred *unix.Ucred
-	failed := raw.Control(func(fd uintptr) {
-		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
-	if err = errors.Join(failed, err); err != nil {
-		return Peer{}, err
-	}
-	return Peer{PID: cred.Pid, UID: cred.Uid, GID: cred.Gid}, nil
 }

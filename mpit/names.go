@@ -28,29 +28,20 @@ func (n names) format(v uint8) string {
 
 // parse reads a name as format or MPI itself writes it, in any case.
 func parse[T ~uint8](to *T, n names, text []byte) error {
-	s := string(text)
-	is := func(name string) bool {
-		return strings.EqualFold(s, name) || n.prefix != "" &&
-			strings.EqualFold(s, n.prefix+strings.TrimPrefix(name, n.prefix)) ||
-			n.prefix != "" && strings.EqualFold(n.prefix+s, name)
-	}
-	for i, name := range n.list {
-		if is(name) {
-			*to = T(i)
-			return nil
+	bare := func(name string) string {
+		if len(name) >= len(n.prefix) && strings.EqualFold(name[:len(n.prefix)], n.prefix) {
+			return name[len(n.prefix):]
 		}
+		return name
 	}
-	if n.last != "" && is(n.last) {
-		*to = math.MaxUint8
-		return nil
-	}
-	if number, ok := strings.CutPrefix(s, n.what+"("); ok {
-		if v, err := strconv.ParseUint(strings.TrimSuffix(number, ")"), 10, 8); err == nil && s == n.format(uint8(v)) {
+	want := bare(string(text))
+	for v := range math.MaxUint8 + 1 {
+		if strings.EqualFold(bare(n.format(uint8(v))), want) {
 			*to = T(v)
 			return nil
 		}
 	}
-	return fmt.Errorf("mpit: unknown %s %q", n.what, s)
+	return fmt.Errorf("mpit: unknown %s %q", n.what, text)
 }
 
 var classNames = names{
@@ -133,9 +124,8 @@ var datatypeNames = names{
 	prefix: "MPI_",
 	list: []string{
 		"OTHER", "MPI_INT", "MPI_UNSIGNED", "MPI_UNSIGNED_LONG", "MPI_UNSIGNED_LONG_LONG", "MPI_COUNT", "MPI_CHAR",
-		"MPI_DOUBLE",
-		"MPI_INT32_T", "MPI_INT64_T", "MPI_UINT32_T", "MPI_UINT64_T", "MPI_LONG", "MPI_LONG_LONG", "MPI_FLOAT",
-		"MPI_C_BOOL",
+		"MPI_DOUBLE", "MPI_INT32_T", "MPI_INT64_T", "MPI_UINT32_T", "MPI_UINT64_T", "MPI_LONG", "MPI_LONG_LONG",
+		"MPI_FLOAT", "MPI_C_BOOL",
 	},
 }
 
@@ -202,64 +192,22 @@ func (s VariableState) MarshalText() ([]byte, error) { return []byte(s.String())
 // UnmarshalText reads the word.
 func (s *VariableState) UnmarshalText(text []byte) error { return parse(s, stateNames, text) }
 
-var endNames = names{
-	what: "end",
-	list: []string{"none", "finalize", "exit", "abort", "lost"},
-}
+var endNames = names{what: "end", list: []string{"none", "finalize", "exit", "abort", "lost"}}
 
 // String returns "finalize", "exit", "abort", "lost", or "none" while the rank lives.
 func (e EndReason) String() string { return endNames.format(uint8(e)) }
 
-// MarshalText returns the word.
-func (e EndReason) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
-
-// UnmarshalText reads the word.
-func (e *EndReason) UnmarshalText(text []byte) error { return parse(e, endNames, text) }
-
-var statusNames = names{
-	what: "status",
-	list: []string{"fresh", "busy", "passive", "final", "paused"},
-}
+var statusNames = names{what: "status", list: []string{"fresh", "busy", "passive", "final", "paused"}}
 
 // String returns "fresh", "busy", "passive", "final" or "paused".
 func (s SampleStatus) String() string { return statusNames.format(uint8(s)) }
 
+var kindNames = names{what: "kind", list: []string{"send", "wait", "collective", "file", "poll"}}
+
+var abiNames = names{what: "ABI", list: []string{"unknown", "Open MPI", "MPICH", "MPI standard"}}
+
 // String returns the name of the libraries that have the ABI, or "MPI standard".
-func (a ABI) String() string {
-	switch a {
-	case ABIOpenMPI:
-		return "Open MPI"
-	case ABIMPICH:
-		return "MPICH"
-	case ABIStandard:
-		return "MPI standard"
-	}
-	return "unknown"
-}
+func (a ABI) String() string { return abiNames.format(uint8(a)) }
 
 // String returns 32 hexadecimal digits.
 func (id RankID) String() string { return hex.EncodeToString(id[:]) }
-
-// MarshalText returns 32 hexadecimal digits.
-func (id RankID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
-
-// UnmarshalText reads 32 hexadecimal digits.
-func (id *RankID) UnmarshalText(text []byte) error {
-	var read RankID
-	if len(text) != 2*len(read) {
-		return fmt.Errorf("mpit: a rank's id has %d digits, not %d", 2*len(read), len(text))
-	}
-	if _, err := hex.Decode(read[:], text); err != nil {
-		return fmt.Errorf("mpit: reading a rank's id: %w", err)
-	}
-	*id = read
-	return nil
-}
-
-// Of returns the elements of one of the layout's handles, nil where the sample has none. They belong to the sample.
-func (s *Sample) Of(h *Handle) []uint64 {
-	if h.Offset < 0 || h.Offset+h.Count > len(s.Values) {
-		return nil
-	}
-	return s.Values[h.Offset : h.Offset+h.Count : h.Offset+h.Count]
-}

@@ -85,17 +85,13 @@ func TestJSONRoundTrip(t *testing.T) {
 		Bind      mpit.Bind
 		Datatype  mpit.Datatype
 		Scope     mpit.Scope
-		Code      mpit.ReturnCode
-		End       mpit.EndReason
 		State     mpit.VariableState
-		ID        mpit.RankID
 	}
 	for i := range 256 {
 		n := uint8(i)
 		in := all{
-			mpit.Class(n), mpit.Verbosity(n), mpit.Bind(n), mpit.Datatype(n), mpit.Scope(n), mpit.ReturnCode(n),
-			mpit.EndReason(n),
-			mpit.VariableState(n), mpit.RankID{n},
+			mpit.Class(n), mpit.Verbosity(n), mpit.Bind(n), mpit.Datatype(n), mpit.Scope(n),
+			mpit.VariableState(n),
 		}
 		text, err := json.Marshal(in)
 		require.NoError(t, err)
@@ -117,19 +113,11 @@ func TestUnmarshalText(t *testing.T) {
 		require.NoError(t, bind.UnmarshalText([]byte(s)), s)
 		assert.Equal(t, mpit.BindWin, bind, s)
 	}
-	var code mpit.ReturnCode
-	for _, s := range []string{"MPI_T_ERR_INVALID_HANDLE", "invalid_handle"} {
-		require.NoError(t, code.UnmarshalText([]byte(s)), s)
-		assert.Equal(t, mpit.ErrInvalidHandle, code, s)
-	}
 	class = mpit.ClassTimer
 	for _, s := range []string{"", "COUNT", "class(6)", "class(300)", "class(", "class(17"} {
 		assert.Error(t, class.UnmarshalText([]byte(s)), s)
 	}
 	assert.Equal(t, mpit.ClassTimer, class, "an error changes nothing")
-	var id mpit.RankID
-	assert.Error(t, id.UnmarshalText([]byte("ab")))
-	assert.Error(t, id.UnmarshalText([]byte("zz010000000000000000000000000000")))
 }
 
 func TestReturnCodeIsAnError(t *testing.T) {
@@ -137,9 +125,8 @@ func TestReturnCodeIsAnError(t *testing.T) {
 	assert.ErrorIs(t, err, mpit.ErrInvalidHandle)
 	assert.NotErrorIs(t, err, mpit.ErrInvalid)
 	assert.EqualError(t, err, "allocating: MPI_T_ERR_INVALID_HANDLE")
-	assert.NoError(t, mpit.Success.Err())
 	var code mpit.ReturnCode
-	require.True(t, errors.As(mpit.ErrMemory.Err(), &code))
+	require.True(t, errors.As(fmt.Errorf("allocating: %w", mpit.ErrMemory), &code))
 	assert.Equal(t, mpit.ErrMemory, code)
 }
 
@@ -156,7 +143,7 @@ func TestFloat64(t *testing.T) {
 // FuzzUnmarshalText reads a name as each vocabulary: what is accepted has the same value when it is written and read
 // again.
 func FuzzUnmarshalText(f *testing.F) {
-	for _, s := range []string{"COUNTER", "class(17)", "MPI_T_ERR_INVALID", "comm"} {
+	for _, s := range []string{"COUNTER", "class(17)", "MPI_T_SCOPE_ALL", "comm"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -165,10 +152,7 @@ func FuzzUnmarshalText(f *testing.F) {
 		again(t, text, new(mpit.Bind), new(mpit.Bind))
 		again(t, text, new(mpit.Datatype), new(mpit.Datatype))
 		again(t, text, new(mpit.Scope), new(mpit.Scope))
-		again(t, text, new(mpit.ReturnCode), new(mpit.ReturnCode))
-		again(t, text, new(mpit.EndReason), new(mpit.EndReason))
 		again(t, text, new(mpit.VariableState), new(mpit.VariableState))
-		again(t, text, new(mpit.RankID), new(mpit.RankID))
 	})
 }
 

@@ -2,8 +2,6 @@ package mpit
 
 import (
 	"context"
-	"errors"
-	"sync/atomic"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
 )
@@ -15,12 +13,10 @@ import (
 // The errors of its methods, and of its handles', are: a *RefusedError with the return code of MPI_T, which errors.Is
 // finds; a *RequestError where the agent is too old or can't be asked now; ErrFinal; ErrCongested; the context's,
 // where it ended before the answer came, so that nobody knows whether it was done; that of Session.Err. Once freed, a
-// session is ErrInvalidSession and a handle ErrInvalidHandle, without the rank being asked. So is a handle, by the
-// rank's own answer, whose object has ended.
+// session is ErrInvalidSession and a handle ErrInvalidHandle. So is a handle whose object has ended.
 type PvarSession struct {
 	s      *Session
-	number uint32 // the connection's
-	freed  atomic.Bool
+	number uint32 // the connection's, which never uses it again
 }
 
 // PvarHandle is a performance variable bound to an object, in a PvarSession. It is safe for concurrent use.
@@ -29,13 +25,12 @@ type PvarHandle struct {
 	number           uint32
 	variable, object uint32
 	count            int
-	freed            atomic.Bool
 }
 
 // CreatePvarSession is MPI_T_pvar_session_create. A rank has room for 16 of a connection's; one more is
 // ErrOutOfSessions.
 func (s *Session) CreatePvarSession(ctx context.Context) (*PvarSession, error) {
-	a, _, err := s.tool(ctx, wire.ToolRequest{Operation: wire.ToolSessionCreate}, 0)
+	a, err := s.tool(ctx, wire.ToolRequest{Operation: wire.ToolSessionCreate}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -44,18 +39,13 @@ func (s *Session) CreatePvarSession(ctx context.Context) (*PvarSession, error) {
 
 // Free is MPI_T_pvar_session_free. The session's handles end with it. Where it fails because the request could not be
 // sent, the session lives on, and Free may be called again.
-func (p *PvarSession) Free(ctx context.Context) error {
-	return free(ctx, p.s, &p.freed, wire.ToolRequest{Operation: wire.ToolSessionFree, Session: p.number}, p.check)
-}
+func (p *PvarSession) Free(ctx context.Context) error { return p.do(ctx, wire.ToolSessionFree) }
 
 // AllocHandle is MPI_T_pvar_handle_alloc of a variable (Variable.ID) on an object (Object.ID, 0 for a variable without
 // one). A connection has room for 4,096 handles; one more is ErrOutOfHandles.
 func (p *PvarSession) AllocHandle(ctx context.Context, variable, object uint32) (*PvarHandle, error) {
 	r := wire.ToolRequest{Operation: wire.ToolHandleAlloc, Session: p.number, Variable: variable, Object: object}
-	if err := p.check(r.Operation); err != nil {
-		return nil, err
-	}
-	a, _, err := p.s.tool(ctx, r, 0)
+	a, err := p.s.tool(ctx, r, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -63,45 +53,17 @@ func (p *PvarSession) AllocHandle(ctx context.Context, variable, object uint32) 
 }
 
 // StartAll is MPI_T_pvar_start with MPI_T_PVAR_ALL_HANDLES: it starts all handles of the session that can be started.
-func (p *PvarSession) StartAll(ctx context.Context) error { return p.all(ctx, wire.ToolStart) }
+func (p *PvarSession) StartAll(ctx context.Context) error { return p.do(ctx, wire.ToolStart) }
 
 // StopAll is MPI_T_pvar_stop with MPI_T_PVAR_ALL_HANDLES. It is ErrPvarNoStartStop where not all that run could be
 // stopped (see PvarHandle.Stop); the others are.
-func (p *PvarSession) StopAll(ctx context.Context) error { return p.all(ctx, wire.ToolStop) }
+func (p *PvarSession) StopAll(ctx context.Context) error { return p.do(ctx, wire.ToolStop) }
 
 // ResetAll is MPI_T_pvar_reset with MPI_T_PVAR_ALL_HANDLES: readonly variables stay as they are.
-func (p *PvarSession) ResetAll(ctx context.Context) error { return p.all(ctx, wire.ToolReset) }
+func (p *PvarSession) ResetAll(ctx context.Context) error { return p.do(ctx, wire.ToolReset) }
 
-func (p *PvarSession) all(ctx context.Context, op wire.ToolOperation) error {
-	if err := p.check(op); err != nil {
-		return err
-	}
-	_, _, err := p.s.tool(ctx, wire.ToolRequest{Operation: op, Session: p.number}, 0)
-	return err
-}
-
-// check refuses what is asked of a session that has been freed.
-func (p *PvarSession) check(op wire.ToolOperation) error {
-	if p.freed.Load() {
-		return &RefusedError{Operation: op.String(), Code: ErrInvalidSession, Why: "the session has been freed"}
-	}
-	return nil
-}
-
-// free frees a session or a handle, for whoever comes first. check is what others are told then.
-func free(ctx context.Context, s *Session, freed *atomic.Bool, r wire.ToolRequest,
-	check func(wire.ToolOperation) error) error {
-	for !freed.CompareAndSwap(false, true) {
-		if err := check(r.Operation); err != nil {
-			return err
-		}
-	}
-	_, open, err := s.tool(ctx, r, 0)
-	var refused *RefusedError
-	if err != nil && !open && !errors.As(err, &refused) {
-		freed.Store(false) // the rank has not been asked
-	}
-	return err
+func (p *PvarSession) do(ctx context.Context, op wire.ToolOperation) error {
+	return p.s.do(ctx, wire.ToolRequest{Operation: op, Session: p.number})
 }
 
 // Variable returns the number of the handle's variable, a Variable.ID.
@@ -125,12 +87,7 @@ func (h *PvarHandle) Reset(ctx context.Context) error { return h.do(ctx, wire.To
 
 // Free is MPI_T_pvar_handle_free. Where it fails because the request could not be sent, the handle lives on, and Free
 // may be called again.
-func (h *PvarHandle) Free(ctx context.Context) error {
-	if err := h.check(wire.ToolHandleFree); err != nil {
-		return err
-	}
-	return free(ctx, h.session.s, &h.freed, h.request(wire.ToolHandleFree), h.check)
-}
+func (h *PvarHandle) Free(ctx context.Context) error { return h.do(ctx, wire.ToolHandleFree) }
 
 // Read is MPI_T_pvar_read. It returns Count elements: see Datatype.Float64 for what they stand for.
 func (h *PvarHandle) Read(ctx context.Context) ([]uint64, error) { return h.read(ctx, wire.ToolRead) }
@@ -143,16 +100,12 @@ func (h *PvarHandle) ReadReset(ctx context.Context) ([]uint64, error) {
 // Write is MPI_T_pvar_write, of Count elements as Read returns them, at most 16,000. It needs Hello.WriteAllowed. A
 // readonly variable is ErrPvarNoWrite.
 func (h *PvarHandle) Write(ctx context.Context, words []uint64) error {
-	r := h.request(wire.ToolWrite)
-	if err := h.check(r.Operation); err != nil {
-		return err
-	}
 	if err := checkWords(len(words)); err != nil {
 		return err
 	}
+	r := h.request(wire.ToolWrite)
 	r.Words = words
-	_, _, err := h.session.s.tool(ctx, r, 0)
-	return err
+	return h.session.s.do(ctx, r)
 }
 
 func (h *PvarHandle) request(op wire.ToolOperation) wire.ToolRequest {
@@ -160,30 +113,12 @@ func (h *PvarHandle) request(op wire.ToolOperation) wire.ToolRequest {
 }
 
 func (h *PvarHandle) do(ctx context.Context, op wire.ToolOperation) error {
-	if err := h.check(op); err != nil {
-		return err
-	}
-	_, _, err := h.session.s.tool(ctx, h.request(op), 0)
-	return err
+	return h.session.s.do(ctx, h.request(op))
 }
 
 func (h *PvarHandle) read(ctx context.Context, op wire.ToolOperation) ([]uint64, error) {
-	if err := h.check(op); err != nil {
-		return nil, err
-	}
-	a, _, err := h.session.s.tool(ctx, h.request(op), h.count)
+	a, err := h.session.s.tool(ctx, h.request(op), h.count)
 	return a.words, err
-}
-
-// check refuses what is asked of a handle that has been freed, by itself or with its session.
-func (h *PvarHandle) check(op wire.ToolOperation) error {
-	if err := h.session.check(op); err != nil {
-		return err
-	}
-	if h.freed.Load() {
-		return &RefusedError{Operation: op.String(), Code: ErrInvalidHandle, Why: "the handle has been freed"}
-	}
-	return nil
 }
 
 // PvarIndex is MPI_T_pvar_get_index (MPI-4.1 §15.3.7): MPI_T's index of the variable of a name and class, which
@@ -194,7 +129,7 @@ func (s *Session) PvarIndex(ctx context.Context, name string, class Class) (inde
 	if err := checkText("the name", name); err != nil {
 		return 0, 0, false, err
 	}
-	a, _, err := s.tool(ctx, wire.ToolRequest{Operation: wire.ToolPvarIndex, Class: uint64(class), Name: name}, 0)
+	a, err := s.tool(ctx, wire.ToolRequest{Operation: wire.ToolPvarIndex, Class: uint64(class), Name: name}, 0)
 	return a.index, a.variable, a.known, err
 }
 

@@ -17,29 +17,29 @@ const (
 )
 
 // ask asks until the answer is another than "not now", and waits for it. The error is a *RequestError, the session's
-// or the context's; open says that the rank may still do what it was asked for, for only the waiting has ended.
-func (s *Session) ask(ctx context.Context, q *question) (open bool, err error) {
+// or the context's; with the context's the rank may still do what it was asked for, for only the waiting has ended.
+func (s *Session) ask(ctx context.Context, q *question) error {
 	for refusals := 0; ; refusals++ {
 		a, err := s.pose(ctx, q)
 		if err != nil {
-			return false, err
+			return err
 		}
 		select {
 		case <-a.done:
 		case <-ctx.Done():
 			left := false
 			if s.with(func(d *dialogue) { left = d.leave(a) }); left {
-				return true, ctx.Err()
+				return ctx.Err()
 			}
 		}
 		var refused *RequestError
 		if !errors.As(a.err, &refused) || refused.Code != wire.ErrorNotNow || refusals == maxRefusals {
-			return false, a.err
+			return a.err
 		}
 		select {
 		case <-time.After(refusalPause):
 		case <-ctx.Done():
-			return false, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
@@ -65,39 +65,42 @@ func (s *Session) pose(ctx context.Context, q *question) (*attempt, error) {
 	return a, err
 }
 
-// pages asks from index 0 on until the answer was the last one, and returns all records. size is about how many bytes
-// of memory one takes.
+// pages asks from index 0 on until the answer was the last one, and returns all records, with the stamp of the first
+// answer; same says that it is that of all. size is about how many bytes of memory a record takes.
 func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint16, slot chan struct{},
-	decode func(payload []byte, first int, enums map[uint32]*Enum) ([]T, page, error), size func(*T) int) ([]T,
-	error) {
-	var all []T
+	read func(r *wire.Decoder, enums map[uint32]*Enum) (T, int), size func(*T) int) (all []T, stamp uint64, same bool,
+	err error) {
+	var p page
 	kept := 0
-	for first := 0; ; {
+	same = true
+	for first := 0; ; first = p.next {
 		var list []T
-		var p page
 		q := &question{
 			slot:   slot,
 			typ:    answer,
 			encode: func(e *wire.Encoder, seq uint32) { wire.AppendIndexRequest(e, ask, seq, first) },
 			decode: func(payload []byte, enums map[uint32]*Enum) (err error) {
-				list, p, err = decode(payload, first, enums)
+				list, p, err = decodePage(payload, what, first, func(r *wire.Decoder) (T, int) { return read(r, enums) })
 				return err
 			},
 		}
-		if _, err := s.ask(ctx, q); err != nil {
-			return nil, fmt.Errorf("mpit: asking rank %d for %s: %w", s.hello.Rank, what, err)
+		if err := s.ask(ctx, q); err != nil {
+			return nil, 0, false, fmt.Errorf("mpit: asking rank %d for %s: %w", s.hello.Rank, what, err)
 		}
 		for i := range list {
 			kept += size(&list[i])
 		}
 		if kept > maxCatalogue {
-			return nil, &ProtocolError{Reason: ReasonTooLarge,
+			return nil, 0, false, &ProtocolError{Reason: ReasonTooLarge,
 				Err: fmt.Errorf("more than %d bytes of %s", maxCatalogue, what)}
 		}
 		all = append(all, list...)
-		if p.next >= p.total {
-			return all, nil
+		if first == 0 {
+			stamp = p.stamp
 		}
-		first = p.next
+		same = same && p.stamp == stamp
+		if p.next >= p.total {
+			return all, stamp, same, nil
+		}
 	}
 }

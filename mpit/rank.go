@@ -230,21 +230,7 @@ const (
 )
 
 // String is the kind in lower case, as in labels.
-func (k CallKind) String() string {
-	switch k {
-	case CallSend:
-		return "send"
-	case CallWait:
-		return "wait"
-	case CallCollective:
-		return "collective"
-	case CallFile:
-		return "file"
-	case CallPoll:
-		return "poll"
-	}
-	return "unknown"
-}
+func (k CallKind) String() string { return kindNames.format(uint8(k)) }
 
 // UnderWay is what the call profile says of one moment: that of the request, whatever the sample's Status is. None of
 // it needs MPI_T, so that a passive rank tells it too.
@@ -297,6 +283,14 @@ type Sample struct {
 // Size is about how many bytes of memory the catalogue's parts take that the sample refers to: variables, layout
 // and remains. Samples of one rank share them as long as they don't change.
 func (s *Sample) Size() int { return s.size }
+
+// Of returns the elements of one of the layout's handles, nil where the sample has none. They belong to the sample.
+func (s *Sample) Of(h *Handle) []uint64 {
+	if h.Offset < 0 || h.Offset+h.Count > len(s.Values) {
+		return nil
+	}
+	return s.Values[h.Offset : h.Offset+h.Count : h.Offset+h.Count]
+}
 
 // Variables is a rank's catalogue of performance variables, at one generation. ByID is indexed by Variable.ID.
 type Variables struct {

@@ -91,67 +91,72 @@ func isTimeout(err error) bool {
 
 // take hands a frame to whoever asked for it.
 func (r *reader) take(f wire.Frame) error {
-	if f.Type == wire.TypeHello || f.Type > wire.TypeTool {
-		return r.skip(f)
-	}
-	// An agent that is too old for FINAL refuses it.
-	if r.hello.Final || f.Seq == wire.SeqFinal && f.Type != wire.TypeError {
+	switch {
+	case f.Type == wire.TypeHello:
+		return wire.Errorf(wire.ReasonMalformed, "a second HELLO")
+	case f.Type > wire.TypeTool:
+		return r.skip()
+	case r.hello.Final || f.Seq == wire.SeqFinal && f.Type != wire.TypeError:
 		return r.takeFinal(f)
 	}
 	d := r.dialogue.Lock()
 	sample, a := d.awaited(f.Seq)
 	r.dialogue.Unlock()
 	switch {
+	case f.Type == wire.TypeError:
+		return r.takeRefusal(f, sample, a)
 	case sample:
 		return r.takeAnswer(f)
 	case a != nil:
 		return r.takeQuestion(f, a)
-	case f.Type == wire.TypeError && f.Seq == wire.SeqFinal && !r.refused:
-		r.refused = true
-		return nil
-	case f.Type == wire.TypeError:
-		return r.skip(f) // to something that is not answered
 	}
 	return wire.Errorf(wire.ReasonMalformed, "an answer to request %d, which is not open", f.Seq)
 }
 
 // skip counts a frame that is of no use.
-func (r *reader) skip(f wire.Frame) error {
-	if f.Type == wire.TypeHello {
-		return wire.Errorf(wire.ReasonMalformed, "a second HELLO")
-	}
+func (r *reader) skip() error {
 	d := r.dialogue.Lock()
 	defer r.dialogue.Unlock()
 	return d.skip()
 }
 
+// takeRefusal takes the error that answers the request for a sample, or a question.
+func (r *reader) takeRefusal(f wire.Frame, sample bool, a *attempt) error {
+	refused, err := decodeError(f.Payload)
+	switch {
+	case err != nil:
+		return err
+	case sample:
+		r.catalogue.reject()
+		r.answer(Sample{}, refused)
+	case a != nil:
+		r.with(func(d *dialogue) { d.conclude(f.Seq, a, refused) })
+	case f.Seq == wire.SeqFinal && !r.refused: // the agent is too old for FINAL
+		r.refused = true
+	default:
+		return r.skip() // to something that is not answered
+	}
+	return nil
+}
+
 // takeAnswer takes a frame of the answer to SAMPLE.
 func (r *reader) takeAnswer(f wire.Frame) error {
-	var sample Sample
-	var refused error
-	if f.Type == wire.TypeError {
-		e, err := decodeError(f.Payload)
-		if err != nil {
-			return err
-		}
-		r.catalogue.reject()
-		refused = e
-	} else {
-		var whole bool
-		var err error
-		sample, whole, err = r.catalogue.frame(f)
-		if err != nil || !whole {
-			return err
-		}
+	sample, whole, err := r.catalogue.frame(f)
+	if whole {
+		r.answer(sample, nil)
 	}
+	return err
+}
+
+// answer passes the answer to SAMPLE on.
+func (r *reader) answer(sample Sample, refused error) {
 	d := r.dialogue.Lock()
-	p, answered := d.answer(r.catalogue.generations())
+	p, answered := d.answer(r.catalogue.has)
 	r.dialogue.Unlock()
 	p.finish(sample, refused)
 	if answered != nil {
 		answered()
 	}
-	return nil
 }
 
 // takeFinal takes a frame of a last sample, which comes whole whatever has come before.
@@ -173,19 +178,12 @@ func (r *reader) takeQuestion(f wire.Frame, a *attempt) error {
 	if a.bytes += wire.HeaderBytes + len(f.Payload); a.bytes > maxAnswer {
 		return wire.Errorf(wire.ReasonTooLarge, "an answer of more than %d bytes", maxAnswer)
 	}
-	var refused error
 	switch f.Type {
 	case wire.TypeEnums:
 		if a.sent == nil {
 			a.sent = make(map[uint32]struct{})
 		}
 		return r.catalogue.takeEnums(f.Payload, a.sent)
-	case wire.TypeError:
-		e, err := decodeError(f.Payload)
-		if err != nil {
-			return err
-		}
-		refused = e
 	case a.typ:
 		if err := a.decode(f.Payload, r.catalogue.enums); err != nil {
 			return err
@@ -193,6 +191,6 @@ func (r *reader) takeQuestion(f wire.Frame, a *attempt) error {
 	default:
 		return wire.Errorf(wire.ReasonMalformed, "a frame of type %d where %d was asked for", f.Type, a.typ)
 	}
-	r.with(func(d *dialogue) { d.conclude(f.Seq, a, refused) })
+	r.with(func(d *dialogue) { d.conclude(f.Seq, a, nil) })
 	return nil
 }

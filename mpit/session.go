@@ -74,7 +74,7 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, p place, hello Hello, a
 			return nil, protocolError("asking for the last sample", err)
 		}
 	}
-	r := &reader{Session: s, out: out, frames: frames, catalogue: catalogue{held: p.held, alike: alike}, hold: hold}
+	r := &reader{Session: s, out: out, frames: frames, catalogue: newCatalogue(p.held, alike), hold: hold}
 	go r.run()
 	return s, nil
 }
@@ -129,14 +129,6 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// Skipped returns how many frames were skipped because their type is unknown, or because they answer nothing that
-// anybody waits for.
-func (s *Session) Skipped() uint64 {
-	d := s.dialogue.Lock()
-	defer s.dialogue.Unlock()
-	return d.skipped
-}
-
 // Ask asks for a sample now and does not wait. While an earlier request is unanswered it sends nothing and returns that
 // request's Pending, so that a rank which is late never has more than one to answer.
 func (s *Session) Ask() *Pending {
@@ -172,24 +164,11 @@ func (s *Session) Final() (Sample, bool) {
 // ids doesn't mention. All are before the first Select. The next sample brings a new Layout if that changes anything.
 func (s *Session) Select(ctx context.Context, def bool, ids map[uint32]bool) error {
 	r := wire.SelectRequest{Default: def}
-	for id := range ids {
+	for id, read := range ids {
 		if id >= wire.MaxVariables {
 			return fmt.Errorf("mpit: selecting variable %d: numbers end at %d", id, wire.MaxVariables-1)
 		}
-		for len(r.Map) <= int(id/64) {
-			word := uint64(0)
-			if def {
-				word = ^word
-			}
-			r.Map = append(r.Map, word)
-		}
-	}
-	for id, read := range ids {
-		if read {
-			r.Map[id/64] |= 1 << (id % 64)
-		} else {
-			r.Map[id/64] &^= 1 << (id % 64)
-		}
+		r.Set(id, read)
 	}
 	return s.tell(ctx, "selecting variables", r.Append)
 }
@@ -198,14 +177,14 @@ func (s *Session) Select(ctx context.Context, def bool, ids map[uint32]bool) err
 // on. It is not answered: later samples say what came of it, a passive rank's those after the program's next call.
 // Numbers of others, and of variables that are open, mean nothing. What has been opened stays so.
 func (s *Session) Open(ctx context.Context, ids []uint32) error {
-	var r wire.OpenRequest
+	var r wire.SelectRequest
 	for _, id := range ids {
 		if id >= wire.MaxVariables {
 			return fmt.Errorf("mpit: opening variable %d: numbers end at %d", id, wire.MaxVariables-1)
 		}
-		r.Set(id)
+		r.Set(id, true)
 	}
-	return s.tell(ctx, "opening variables", r.Append)
+	return s.tell(ctx, "opening variables", r.AppendOpen)
 }
 
 // tell sends what is not answered.

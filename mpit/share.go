@@ -11,6 +11,7 @@ import (
 // concurrent use.
 type shares struct {
 	limit int
+	each  int // what one user may have at most, whatever is left
 
 	mu    sync.Mutex
 	used  int
@@ -18,7 +19,7 @@ type shares struct {
 }
 
 func newShares(limit int) *shares {
-	return &shares{limit: limit, users: map[uint32]int{}}
+	return &shares{limit: limit, each: limit, users: map[uint32]int{}}
 }
 
 // take takes n for a user, or nothing.
@@ -26,7 +27,7 @@ func (s *shares) take(uid uint32, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := s.limit - s.used - n
-	if left < 0 || s.users[uid]+n > left {
+	if left < 0 || s.users[uid]+n > min(left, s.each) {
 		return false
 	}
 	s.used += n
@@ -45,7 +46,7 @@ func (s *shares) give(uid uint32, n int) {
 }
 
 // memory is what one connection holds of its user's share of the listener's memory, in bytes. It belongs to the
-// goroutine that reads the connection. nil counts nothing.
+// goroutine that reads the connection.
 type memory struct {
 	of    *shares
 	uid   uint32
@@ -55,7 +56,7 @@ type memory struct {
 // grow takes so many bytes more, or gives them back where they are below zero.
 func (m *memory) grow(bytes int) error {
 	switch {
-	case m == nil || bytes == 0:
+	case bytes == 0: // as with most samples
 		return nil
 	case bytes < 0:
 		m.of.give(m.uid, -bytes)
@@ -70,8 +71,6 @@ func (m *memory) grow(bytes int) error {
 
 // end gives everything back.
 func (m *memory) end() {
-	if m != nil && m.bytes > 0 {
-		m.of.give(m.uid, m.bytes)
-		m.bytes = 0
-	}
+	m.of.give(m.uid, m.bytes)
+	m.bytes = 0
 }

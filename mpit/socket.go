@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Socket is a listening Unix stream socket with the care that Listen takes of its file, for whatever is spoken over
@@ -140,9 +142,16 @@ func (s *Socket) Close() error {
 
 // PeerOf asks the kernel who is at the other end of a connection (SO_PEERCRED): the user at the time of the connection.
 func PeerOf(conn *net.UnixConn) (Peer, error) {
-	peer, err := credentials(conn)
+	var cred *unix.Ucred
+	raw, err := conn.SyscallConn()
+	if err == nil {
+		failed := raw.Control(func(fd uintptr) {
+			cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		})
+		err = errors.Join(failed, err)
+	}
 	if err != nil {
 		return Peer{}, fmt.Errorf("mpit: asking the kernel who connects: %w", err)
 	}
-	return peer, nil
+	return Peer{PID: cred.Pid, UID: cred.Uid, GID: cred.Gid}, nil
 }

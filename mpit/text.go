@@ -14,13 +14,11 @@ func ValidText(s string) string {
 	}
 	var b strings.Builder
 	b.Grow(2 * len(s))
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 {
+	for i, r := range s {
+		if r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
 			r = rune(s[i]) // the first 256 characters of Unicode are those of ISO 8859-1
 		}
 		b.WriteRune(r)
-		i += size
 	}
 	return b.String()
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // tool asks for an operation of TOOL and waits for its answer. count is how many elements a handle has that is read.
-// open is as in ask. The error is a *RefusedError, or what else was in the way.
-func (s *Session) tool(ctx context.Context, r wire.ToolRequest, count int) (a toolAnswer, open bool, err error) {
+// The error is a *RefusedError, or what else was in the way.
+func (s *Session) tool(ctx context.Context, r wire.ToolRequest, count int) (toolAnswer, error) {
 	answer := new(toolAnswer) // the reader's for as long as it may still come
 	q := toolQuestion(s.toolSlots, r, count, answer)
 	// What is made for somebody who has gone would fill the rank until the connection ends.
@@ -25,13 +25,19 @@ func (s *Session) tool(ctx context.Context, r wire.ToolRequest, count int) (a to
 		}
 		return toolQuestion(s.toolSlots, free, 0, new(toolAnswer))
 	}
-	if open, err := s.ask(ctx, q); err != nil {
-		return toolAnswer{}, open, fmt.Errorf("mpit: asking rank %d for %v: %w", s.hello.Rank, r.Operation, err)
+	if err := s.ask(ctx, q); err != nil {
+		return toolAnswer{}, fmt.Errorf("mpit: asking rank %d for %v: %w", s.hello.Rank, r.Operation, err)
 	}
 	if answer.refused != nil {
-		return toolAnswer{}, false, answer.refused
+		return toolAnswer{}, answer.refused
 	}
-	return *answer, false, nil
+	return *answer, nil
+}
+
+// do is tool for an operation that returns nothing.
+func (s *Session) do(ctx context.Context, r wire.ToolRequest) error {
+	_, err := s.tool(ctx, r, 0)
+	return err
 }
 
 // toolQuestion is an operation of TOOL; its answer goes to answer.

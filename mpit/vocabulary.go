@@ -96,6 +96,3 @@ const (
 	ScopeAllEq
 	ScopeUnknown Scope = 255
 )
-
-// ReturnCode is a return code of MPI_T, normalised by the agent. It is an error, comparable with errors.Is.
-type ReturnCode uint8

@@ -60,12 +60,8 @@ func (c *configCommand) check(std cli.Stdio) error {
 	if err != nil {
 		return err
 	}
-	files, err := configuration.Files(c.checked)
-	if err != nil {
-		return err
-	}
 	rules := len(settings.Rules) - len(rules.Defaults())
-	fmt.Fprintf(std.Out, "%s of %s: all is well\n", units.Count(rules, "rule"), units.Count(len(files), "file"))
+	fmt.Fprintf(std.Out, "%s of %s: all is well\n", units.Count(rules, "rule"), units.Count(len(settings.Files), "file"))
 	return nil
 }
 

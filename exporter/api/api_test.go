@@ -244,14 +244,15 @@ func TestRequestsForOneUsersRanksAreBounded(t *testing.T) {
 	}
 	as := newAsks()
 	for range maxAskers {
-		assert.False(t, as.come(of(1, 1))[1])
+		assert.True(t, as.come(of(1, 1))[1])
 	}
-	assert.Equal(t, map[uint32]bool{1: true, 2: false}, as.come(of(1, 2)))
-	as.leave(of(1, 2), map[uint32]bool{1: true})
-	as.leave(of(1, 1), nil)
-	assert.False(t, as.come(of(1))[1])
+	admitted := as.come(of(1, 2))
+	assert.Equal(t, map[uint32]bool{1: false, 2: true}, admitted)
+	as.leave(admitted)
+	as.leave(map[uint32]bool{1: true})
+	assert.True(t, as.come(of(1))[1])
 	for range maxAskers {
-		as.leave(of(1), nil)
+		as.leave(map[uint32]bool{1: true})
 	}
 	assert.Empty(t, as.askers)
 }

@@ -41,13 +41,13 @@ func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which
 	// All at once, so that a rank that doesn't answer delays nobody else's catalogue.
 	ctx, cancel := context.WithTimeout(req.Context(), timeout)
 	defer cancel()
-	crowded := h.asks.come(chosen)
-	defer h.asks.leave(chosen, crowded)
+	admitted := h.asks.come(chosen)
+	defer h.asks.leave(admitted)
 	read := make([]*ask, len(chosen))
 	failed := make([]error, len(chosen))
 	var wg sync.WaitGroup
 	for i, candidates := range chosen {
-		if first := &candidates[0].Status; crowded[first.UID] {
+		if first := &candidates[0].Status; !admitted[first.UID] {
 			failed[i] = fmt.Errorf("%d requests are waiting for ranks of user %s already; try again soon", maxAskers, first.User)
 			continue
 		}
@@ -148,40 +148,36 @@ func (s *share) give(uid uint32, n int) {
 	}
 }
 
-// come notes that a request is going to wait for ranks, and returns the users for whose ranks enough requests wait:
-// those of a user whose ranks don't answer take no place from requests for others.
-func (as *asks) come(chosen [][]Connected) (crowded map[uint32]bool) {
+// come notes that a request is going to wait for ranks, and returns of which users they may be: where enough requests
+// wait for a user's ranks already, which don't answer perhaps, it takes no place from requests for others.
+func (as *asks) come(chosen [][]Connected) (admitted map[uint32]bool) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	crowded = map[uint32]bool{}
-	for uid := range usersOf(chosen) {
-		if crowded[uid] = as.askers[uid] >= maxAskers; !crowded[uid] {
+	admitted = map[uint32]bool{}
+	for _, candidates := range chosen {
+		uid := candidates[0].Status.UID
+		if _, known := admitted[uid]; known {
+			continue
+		}
+		if admitted[uid] = as.askers[uid] < maxAskers; admitted[uid] {
 			as.askers[uid]++
 		}
 	}
-	return crowded
+	return admitted
 }
 
 // leave notes that the request has its answer.
-func (as *asks) leave(chosen [][]Connected, crowded map[uint32]bool) {
+func (as *asks) leave(admitted map[uint32]bool) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	for uid := range usersOf(chosen) {
-		if crowded[uid] {
+	for uid, is := range admitted {
+		if !is {
 			continue
 		}
 		if as.askers[uid]--; as.askers[uid] == 0 {
 			delete(as.askers, uid)
 		}
 	}
-}
-
-func usersOf(chosen [][]Connected) map[uint32]bool {
-	users := map[uint32]bool{}
-	for _, candidates := range chosen {
-		users[candidates[0].Status.UID] = true
-	}
-	return users
 }
 
 // catalogue asks a rank with read, or waits for the answer to who has asked before. Without an error it is to be

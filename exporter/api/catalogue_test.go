@@ -110,7 +110,7 @@ func TestCatalogueOfWithoutAnExporter(t *testing.T) {
 	c, err := CatalogueOf(t.Context(), s, mapper)
 	require.NoError(t, err)
 	assert.Equal(t, "everything", c.Rank.JobID)
-	assert.Equal(t, os.Getpid(), c.Rank.PeerPID, "the kernel's word, not the rank's")
+	assert.Equal(t, os.Getpid(), c.Rank.Peer.PID, "the kernel's word, not the rank's")
 	assert.NotEmpty(t, c.Variables)
 	assert.NotEmpty(t, c.ControlVariables)
 	text, err := json.MarshalIndent(c, "", "  ")

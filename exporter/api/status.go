@@ -42,10 +42,16 @@ type RankStatus struct {
 	Partition      string     `json:"partition,omitempty"`
 	Started        *time.Time `json:"started,omitempty"`
 	Ended          *time.Time `json:"ended,omitempty"`
-	// Since when it has no connection: its last sample may follow, or it comes again. Zero: it has one, or has ended.
-	Disconnected time.Time `json:"-"`
-	PeerPID      int       `json:"-"`               // the kernel's alone, in the exporter's pid namespace; 0: not known
-	Calls        *Calls    `json:"calls,omitempty"` // absent: the rank has no call profile
+	Calls          *Calls     `json:"calls,omitempty"` // absent: the rank has no call profile
+	Peer           Peer       `json:"-"`
+}
+
+// Peer is what an exporter knows of a rank's connection, and only Go programs are told.
+type Peer struct {
+	PID int // the kernel's alone, in the exporter's pid namespace; 0: not known
+	// Lost is since when there is no connection: the last sample may follow, or the rank comes again. Zero: there is
+	// one, or the rank has ended.
+	Lost time.Time
 }
 
 // Calls is what a rank's call profile says of the moment of its last answer. Times are in seconds.
@@ -148,7 +154,7 @@ func StatusOf(h *mpit.Hello, peer mpit.Peer, of identity.Process) RankStatus {
 		Dup:            of.ID.Dup,
 		State:          "up",
 		PID:            cmp.Or(int(max(peer.PID, 0)), h.PID),
-		PeerPID:        int(max(peer.PID, 0)),
+		Peer:           Peer{PID: int(max(peer.PID, 0))},
 		UID:            peer.UID,
 		User:           cmp.Or(of.ID.User, strconv.FormatUint(uint64(peer.UID), 10)),
 		Host:           clean.Label(h.Host),
@@ -173,17 +179,9 @@ func StatusOf(h *mpit.Hello, peer mpit.Peer, of identity.Process) RankStatus {
 
 // threadLevel names a thread level of MPI (MPI-4.1 §11.2.1).
 func threadLevel(level int) string {
-	switch level {
-	case -1:
-		return "unknown"
-	case 0:
-		return "single"
-	case 1:
-		return "funneled"
-	case 2:
-		return "serialized"
-	case 3:
-		return "multiple"
+	names := [...]string{"unknown", "single", "funneled", "serialized", "multiple"} // from -1 on
+	if level >= -1 && level+1 < len(names) {
+		return names[level+1]
 	}
 	return strconv.Itoa(level)
 }

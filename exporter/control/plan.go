@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -277,12 +278,7 @@ func restore(ctx context.Context, plans []plan, list []RankAnswer) string {
 	return text
 }
 
-func joinTexts(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
-}
+func joinTexts(a, b string) string { return strings.TrimPrefix(a+"; "+b, "; ") }
 
 // readPlans lists the ranks' present values.
 func readPlans(plans []plan) []RankAnswer {

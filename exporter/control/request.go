@@ -120,11 +120,6 @@ func readRequest(body io.Reader) (*Request, error) {
 	return req, nil
 }
 
-// answerTo begins an answer.
-func answerTo(req *Request) Answer {
-	return Answer{JobID: req.JobID, World: req.World, Name: req.Name, Object: req.Object, Ranks: []RankAnswer{}}
-}
-
 // describe says what kind of variable it is.
 func (a *Answer) describe(plans []plan) {
 	v := &plans[0].variable

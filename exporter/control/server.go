@@ -202,18 +202,15 @@ func (s *Server) serveGet(ctx context.Context, caller mpit.Peer, w http.Response
 	} else {
 		answer, err = s.get(ctx, caller, req)
 	}
-	status := answer.conclude(err)
-	s.answer.JSON(w, status, answer)
+	s.answer.JSON(w, answer.conclude(err), answer)
 }
 
 // get reads a variable. Anybody may: the catalogue on the HTTP port has it as well.
 func (s *Server) get(ctx context.Context, caller mpit.Peer, req *Request) (Answer, error) {
-	answer := answerTo(req)
-	world, err := chooseWorld(s.cfg.Ranks.Targets(), caller, req)
+	world, answer, err := s.choose(caller, req)
 	if err != nil {
 		return answer, err
 	}
-	answer.JobID, answer.World = world.key.job, world.key.world
 	plans, err := world.describe(ctx, req)
 	if err != nil {
 		return answer, err
@@ -223,14 +220,22 @@ func (s *Server) get(ctx context.Context, caller mpit.Peer, req *Request) (Answe
 	return answer, nil
 }
 
+// choose begins an answer with the world that a request means.
+func (s *Server) choose(caller mpit.Peer, req *Request) (*world, Answer, error) {
+	answer := Answer{JobID: req.JobID, World: req.World, Name: req.Name, Object: req.Object, Ranks: []RankAnswer{}}
+	w, err := chooseWorld(s.cfg.Ranks.Targets(), caller, req)
+	if err == nil {
+		answer.JobID, answer.World = w.key.job, w.key.world
+	}
+	return w, answer, err
+}
+
 // set writes a variable. All ranks are asked, and all rules checked, before the first rank is changed.
 func (s *Server) set(ctx context.Context, caller mpit.Peer, req *Request) (Answer, error) {
-	answer := answerTo(req)
-	world, err := chooseWorld(s.cfg.Ranks.Targets(), caller, req)
+	world, answer, err := s.choose(caller, req)
 	if err != nil {
 		return answer, err
 	}
-	answer.JobID, answer.World = world.key.job, world.key.world
 	if err := world.permit(caller, s.nobody); err != nil {
 		return answer, err
 	}

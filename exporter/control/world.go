@@ -56,12 +56,8 @@ func (w *world) whole() bool { return len(w.here) == w.here[0].Size && len(w.ran
 
 // means reports whether a rank is of the world that a request names, as far as it names one.
 func (r *Request) means(t *Target) bool {
-	switch {
-	case r.JobID != "" && t.ID.JobID != r.JobID, r.World != "" && t.ID.World != r.World, r.UID != nil &&
-		t.UID != *r.UID:
-		return false
-	}
-	return true
+	return (r.JobID == "" || r.JobID == t.ID.JobID) && (r.World == "" || r.World == t.ID.World) &&
+		(r.UID == nil || *r.UID == t.UID)
 }
 
 // chooseWorld finds the ranks that a caller means. Another user's ranks that carry the same labels are out of the way

@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -103,7 +104,7 @@ func (b *block) fill(metrics []*dto.Metric) []*dto.Metric {
 }
 
 func (s *Sheet) makeMessages() {
-	shared := s.sharedLabels()
+	shared := labelsOf(s.owner)
 	s.messages = make([]message, len(s.entries))
 	for _, part := range s.parts {
 		for i := int(part.from); i < int(part.to); i++ {
@@ -160,9 +161,40 @@ func (m *message) set(s *Sheet, at int) {
 	}
 }
 
-// CountOfAll is the count of a histogram's observations: never less than a bucket's, whatever came from the rank. sum
-// is what the buckets with a bound hold.
-func CountOfAll(h *mapping.Histogram, sum uint64) uint64 { return max(sum, h.Count) }
+// native is the part of a histogram's message that makes it a native one beside its classic buckets: protobuf carries
+// both, the text formats leave this one out. Its memory is used again in each round.
+type native struct {
+	schema    int32
+	threshold float64
+	zero      uint64
+	deltas    []int64
+	spans     []*dto.BucketSpan // all that were ever made
+}
+
+// set writes h's buckets into the message to. Prometheus refuses a whole page for a histogram whose buckets don't add
+// up to its count, so such a one stays classic.
+func (n *native) set(to *dto.Histogram, h *mapping.Histogram) {
+	if nativeCount(h) != to.GetSampleCount() {
+		to.Schema, to.ZeroThreshold, to.ZeroCount, to.PositiveSpan, to.PositiveDelta = nil, nil, nil, nil, nil
+		return
+	}
+	n.schema, n.threshold, n.deltas, n.zero = h.Schema, h.ZeroThreshold(), n.deltas[:0], h.NativeZero
+	used := 0
+	eachSpan(h, func(gap int32, length uint32) {
+		if used == len(n.spans) {
+			n.spans = append(n.spans, &dto.BucketSpan{Offset: new(int32), Length: new(uint32)})
+		}
+		*n.spans[used].Offset, *n.spans[used].Length = gap, length
+		used++
+	})
+	before := uint64(0)
+	for _, b := range h.Native {
+		n.deltas = append(n.deltas, int64(b.Count-before))
+		before = b.Count
+	}
+	to.Schema, to.ZeroThreshold, to.ZeroCount = &n.schema, &n.threshold, &n.zero
+	to.PositiveSpan, to.PositiveDelta = n.spans[:used], n.deltas
+}
 
 // timestamp sets kept to t, making it if it is nil; nil for the zero time.
 func timestamp(kept *timestamppb.Timestamp, t time.Time) *timestamppb.Timestamp {
@@ -176,38 +208,10 @@ func timestamp(kept *timestamppb.Timestamp, t time.Time) *timestamppb.Timestamp 
 	return kept
 }
 
-// LabelPairs merges labels into shared ones; both are sorted by name, and so is the result.
-func LabelPairs(shared []*dto.LabelPair, labels []mapping.Label) []*dto.LabelPair {
-	if len(labels) == 0 {
-		return shared
-	}
-	made := make([]dto.LabelPair, len(labels))
-	names := make([]mapping.Label, len(labels))
-	copy(names, labels) // not to hold on to what the caller may change
-	out := make([]*dto.LabelPair, 0, len(shared)+len(labels))
-	for i := range names {
-		made[i].Name, made[i].Value = &names[i].Name, &names[i].Value
-		for len(shared) > 0 && shared[0].GetName() < names[i].Name {
-			out = append(out, shared[0])
-			shared = shared[1:]
-		}
-		out = append(out, &made[i])
-	}
-	return append(out, shared...)
-}
-
-// MergeFamilies merges two lists that are sorted by name; where a name stands in both, the first's stays.
+// MergeFamilies merges two lists; where a name stands in both, the first's stays. The result is sorted by name.
 func MergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
-	out := make([]*dto.MetricFamily, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		switch c := strings.Compare(a[0].GetName(), b[0].GetName()); {
-		case c < 0:
-			out, a = append(out, a[0]), a[1:]
-		case c > 0:
-			out, b = append(out, b[0]), b[1:]
-		default:
-			b = b[1:]
-		}
-	}
-	return append(append(out, a...), b...)
+	byName := func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) }
+	all := slices.Concat(a, b)
+	slices.SortStableFunc(all, byName)
+	return slices.CompactFunc(all, func(a, b *dto.MetricFamily) bool { return byName(a, b) == 0 })
 }

@@ -10,11 +10,8 @@
 package exposition
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 
@@ -38,21 +35,11 @@ type Page struct {
 	shared   map[string]*Sheet  // of no owner: one for each family
 	changed  map[*family]bool   // families whose blocks are to be put in order
 
-	listing  listing
-	created  bool      // somebody wants to know when values began to count
 	messages *Messages // nil: nobody has gathered them
 	series   int       // that the last rendering has found
 	size     [3]int    // about, of a body, compressed, by its format
 
 	drop func(reason string, n int) // counts what does not come onto the page
-}
-
-// Owner is whom series belong to.
-type Owner interface {
-	Compare(other Owner) int  // the order of owners on the page
-	Labels() []*dto.LabelPair // of all its series, sorted by name
-	Begun() time.Time         // zero: not known
-	LeftOff() map[string]int  // what is left off the page, by reason, as it has been counted
 }
 
 // family is a metric family with all owners' blocks, in their order.
@@ -78,9 +65,6 @@ func New(drop func(reason string, n int)) *Page {
 		changed: map[*family]bool{}, drop: drop,
 	}
 }
-
-// KeepCreated says that somebody wants to know when values began to count.
-func (p *Page) KeepCreated() { p.created = true }
 
 // Series is how many series stood on the page when it was written last, a histogram counting as one.
 func (p *Page) Series() int { return p.series }
@@ -185,64 +169,6 @@ func (p *Page) family(name, help string, kind dto.MetricType, otel otelFamily) *
 	i, _ := p.find(name)
 	p.families = slices.Insert(p.families, i, f)
 	return f
-}
-
-func ownedNames(name string, kind dto.MetricType) []string {
-	switch kind {
-	case dto.MetricType_COUNTER:
-		return mapping.OwnedNames(name, mapping.KindCounter)
-	case dto.MetricType_HISTOGRAM:
-		return mapping.OwnedNames(name, mapping.KindHistogram)
-	}
-	return mapping.OwnedNames(name, mapping.KindGauge)
-}
-
-func metricType(kind mapping.Kind) dto.MetricType {
-	switch kind {
-	case mapping.KindCounter:
-		return dto.MetricType_COUNTER
-	case mapping.KindGauge:
-		return dto.MetricType_GAUGE
-	case mapping.KindHistogram:
-		return dto.MetricType_HISTOGRAM
-	}
-	return dto.MetricType_UNTYPED
-}
-
-func compareLabels(a, b []mapping.Label) int {
-	for i := range min(len(a), len(b)) {
-		if c := cmp.Or(
-			strings.Compare(a[i].Name, b[i].Name),
-			compareValues(a[i].Value, b[i].Value),
-		); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// compareValues orders numbers (the elements of an array) as numbers, before everything else, which is ordered as text.
-func compareValues(a, b string) int {
-	x, isX := number(a)
-	y, isY := number(b)
-	switch {
-	case isX && isY:
-		return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
-	case isX:
-		return -1
-	case isY:
-		return 1
-	}
-	return strings.Compare(a, b)
-}
-
-// number is what stands in a label; false: it is none, which is mostly seen without making an error.
-func number(s string) (uint64, bool) {
-	if s == "" || s[0] < '0' || s[0] > '9' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	return n, err == nil
 }
 
 // CountMore counts what is left out time after time, once: by how much it is more than what left says.

@@ -11,8 +11,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// The page as metric data. The sets of attributes are made once and kept with their blocks for as long as somebody
-// reads in this way; the data points are new each time, for the reader keeps them.
+// The page as metric data. The sets of attributes are made once and kept with the labels; the data points are new each
+// time, for the reader keeps them.
 
 // PointStyle says which metric data are wanted.
 type PointStyle struct {
@@ -42,7 +42,7 @@ func (s *PointStyle) of(o Owner) Portion {
 // Points makes metric data of the page's families, in their order. All are cumulative.
 func (p *Page) Points(s PointStyle) []metricdata.Metrics {
 	p.Arrange()
-	w := pointWriter{PointStyle: s, sets: attributeSets{}, incomplete: map[Owner]int{}}
+	w := pointWriter{PointStyle: s, incomplete: map[Owner]int{}}
 	list := make([]metricdata.Metrics, 0, len(p.families))
 	for _, f := range p.families {
 		if m, found := w.family(f); found {
@@ -58,124 +58,96 @@ func (p *Page) Points(s PointStyle) []metricdata.Metrics {
 	return list
 }
 
-// ForgetSets gives up the sets of attributes, as nobody reads metric data any more, and says whether there were any.
-func (p *Page) ForgetSets() (had bool) {
-	p.eachSheet(func(s *Sheet) {
-		had = had || s.sets != nil
-		s.sets = nil
-	})
-	return had
-}
-
 // pointWriter makes data points.
 type pointWriter struct {
 	PointStyle
-	sets       attributeSets
 	n          int           // series so far
 	incomplete map[Owner]int // histograms that can't be had as exponential ones
 }
 
 func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
-	room := 0
-	for i := range f.blocks {
-		if w.of(f.blocks[i].sheet.owner) != None {
-			room += int(f.blocks[i].to - f.blocks[i].from)
-		}
-	}
-	if room == 0 {
-		return m, false
-	}
-	before := w.n
 	m = metricdata.Metrics{Name: f.otel.name, Description: f.help, Unit: f.otel.unit}
+	const cumulative = metricdata.CumulativeTemporality
 	switch {
 	case f.kind == dto.MetricType_HISTOGRAM && w.Exponential:
-		list := make([]metricdata.ExponentialHistogramDataPoint[float64], 0, room)
-		w.each(f, func(s *Sheet, i int) {
-			point, whole := exponentialPoint(s.histogram(i))
-			if !whole {
-				w.incomplete[s.owner]++
-				return
-			}
-			point.Attributes, point.StartTime, point.Time = s.sets[i], s.begun(i), w.At
-			list = append(list, point)
-		})
-		m.Data = metricdata.ExponentialHistogram[float64]{DataPoints: list,
-			Temporality: metricdata.CumulativeTemporality}
-		return m, len(list) > 0
+		points := pointsOf(w, f, w.exponential)
+		m.Data = metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: cumulative}
+		return m, len(points) > 0
 	case f.kind == dto.MetricType_HISTOGRAM:
-		list := make([]metricdata.HistogramDataPoint[float64], 0, room)
-		w.each(f, func(s *Sheet, i int) {
-			point := explicitPoint(s.histogram(i))
-			point.Attributes, point.StartTime, point.Time = s.sets[i], s.begun(i), w.At
-			list = append(list, point)
-		})
-		m.Data = metricdata.Histogram[float64]{DataPoints: list, Temporality: metricdata.CumulativeTemporality}
+		points := pointsOf(w, f, w.explicit)
+		m.Data = metricdata.Histogram[float64]{DataPoints: points, Temporality: cumulative}
+		return m, len(points) > 0
 	case f.kind == dto.MetricType_COUNTER || f.otel.adds:
-		list := make([]metricdata.DataPoint[float64], 0, room)
-		w.each(f, func(s *Sheet, i int) {
-			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], StartTime: s.begun(i),
-				Time: w.At, Value: s.entries[i].value})
-		})
-		m.Data = metricdata.Sum[float64]{
-			DataPoints: list, Temporality: metricdata.CumulativeTemporality,
-			IsMonotonic: f.kind == dto.MetricType_COUNTER,
-		}
-	default:
-		list := make([]metricdata.DataPoint[float64], 0, room)
-		w.each(f, func(s *Sheet, i int) {
-			list = append(list, metricdata.DataPoint[float64]{Attributes: s.sets[i], Time: w.At,
-				Value: s.entries[i].value})
-		})
-		m.Data = metricdata.Gauge[float64]{DataPoints: list}
+		points := pointsOf(w, f, w.sum)
+		m.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: cumulative,
+			IsMonotonic: f.kind == dto.MetricType_COUNTER}
+		return m, len(points) > 0
 	}
-	return m, w.n > before
+	points := pointsOf(w, f, w.gauge)
+	m.Data = metricdata.Gauge[float64]{DataPoints: points}
+	return m, len(points) > 0
 }
 
-// each calls do for the entries of a family that are wanted and stand on the page now; their sheets have sets.
-func (w *pointWriter) each(f *family, do func(s *Sheet, i int)) {
-	for k := range f.blocks {
-		b := &f.blocks[k]
-		s := b.sheet
-		much := w.of(s.owner)
+// pointsOf makes points of the entries of a family that are wanted and stand on the page now. set sets one, and says
+// whether it is whole.
+func pointsOf[P any](w *pointWriter, f *family, set func(p *P, s *Sheet, i int) (whole bool)) []P {
+	room := 0
+	for _, b := range f.blocks {
+		if w.of(b.sheet.owner) != None {
+			room += int(b.to - b.from)
+		}
+	}
+	points, n := make([]P, room), 0
+	for _, b := range f.blocks {
+		much := w.of(b.sheet.owner)
 		if much == None {
 			continue
 		}
-		if s.sets == nil {
-			s.sets = make([]attribute.Set, len(s.entries))
-			for i := range s.entries {
-				s.sets[i] = w.sets.of(s, i)
-			}
-		}
 		for i := int(b.from); i < int(b.to); i++ {
-			if s.entries[i].shown(s.live && much == Whole) {
+			if b.sheet.entries[i].shown(b.sheet.live && much == Whole) {
 				w.n++
-				do(s, i)
+				if set(&points[n], b.sheet, i) {
+					n++
+				}
 			}
 		}
 	}
+	return points[:n]
 }
 
-// attributeSets makes sets of attributes, one for all series that have the same labels: those of a rank mostly do. An
-// attribute is called as the label is on the page, and all are text.
-type attributeSets map[string]attribute.Set // by the labels, as text
+func (w *pointWriter) gauge(p *metricdata.DataPoint[float64], s *Sheet, i int) bool {
+	p.Attributes, p.Time, p.Value = s.attributes(i), w.At, s.entries[i].value
+	return true
+}
 
-func (s attributeSets) of(in *Sheet, i int) attribute.Set {
-	e := &in.entries[i]
-	set, found := s[e.labels]
-	if found {
-		return set
+func (w *pointWriter) sum(p *metricdata.DataPoint[float64], s *Sheet, i int) bool {
+	p.StartTime = s.begun(i)
+	return w.gauge(p, s, i)
+}
+
+func (w *pointWriter) explicit(p *metricdata.HistogramDataPoint[float64], s *Sheet, i int) bool {
+	*p = explicitPoint(s.histogram(i))
+	p.Attributes, p.StartTime, p.Time = s.attributes(i), s.begun(i), w.At
+	return true
+}
+
+func (w *pointWriter) exponential(p *metricdata.ExponentialHistogramDataPoint[float64], s *Sheet, i int) bool {
+	point, whole := exponentialPoint(s.histogram(i))
+	if !whole {
+		w.incomplete[s.owner]++
+		return false
 	}
-	shared, own := in.sharedLabels(), e.series.Labels
-	list := make([]attribute.KeyValue, 0, len(shared)+len(own))
-	for _, l := range shared {
-		list = append(list, attribute.String(l.GetName(), l.GetValue()))
+	*p = point
+	p.Attributes, p.StartTime, p.Time = s.attributes(i), s.begun(i), w.At
+	return true
+}
+
+func (s *Sheet) attributes(i int) attribute.Set {
+	e := &s.entries[i]
+	if !e.labels.hasSet {
+		e.labels.makeSet(s.owner, e.series.Labels)
 	}
-	for _, l := range own {
-		list = append(list, attribute.String(l.Name, l.Value))
-	}
-	set = attribute.NewSet(list...)
-	s[e.labels] = set
-	return set
+	return e.labels.set
 }
 
 // begun is when an entry began to count, else its owner did; the zero time: not known.

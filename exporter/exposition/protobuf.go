@@ -71,14 +71,15 @@ type messageWriter struct {
 
 func (w *messageWriter) block(bl *block) {
 	s := bl.sheet
-	if s.pairs == nil {
-		s.makePairs()
-	}
 	for i := int(bl.from); i < int(bl.to); i++ {
-		if !s.entries[i].shown(s.live) {
+		e := &s.entries[i]
+		if !e.shown(s.live) {
 			continue
 		}
 		w.n++
+		if e.labels.fields == "" {
+			e.labels.makeFields(s.owner, e.series.Labels)
+		}
 		if w.family.kind == dto.MetricType_HISTOGRAM {
 			w.histogram(s, i)
 		} else {
@@ -92,7 +93,8 @@ const fixedField = 1 + 8
 
 // number writes a series that is one number.
 func (w *messageWriter) number(s *Sheet, at int) {
-	created, labels := time.Time{}, s.pairs[at]
+	e, created := &s.entries[at], time.Time{}
+	labels := e.labels.fields
 	field, length := protowire.Number(metricUntyped), fixedField
 	switch w.family.kind {
 	case dto.MetricType_GAUGE:
@@ -108,7 +110,7 @@ func (w *messageWriter) number(s *Sheet, at int) {
 	w.message(familyMetric, len(labels)+1+1+length)
 	w.b = append(w.b, labels...)
 	w.message(field, length)
-	w.double(numberValue, s.entries[at].value)
+	w.double(numberValue, e.value)
 	if stamp > 0 {
 		w.message(counterCreated, stamp)
 		w.time(created)
@@ -143,7 +145,7 @@ func (w *messageWriter) histogram(s *Sheet, at int) {
 	}
 	w.inner, w.b = w.b, outer
 
-	labels := s.pairs[at]
+	labels := s.entries[at].labels.fields
 	w.message(familyMetric, len(labels)+1+protowire.SizeBytes(len(w.inner)))
 	w.b = append(w.b, labels...)
 	w.message(metricHistogram, len(w.inner))
@@ -155,19 +157,12 @@ func (w *messageWriter) native(h *mapping.Histogram) {
 	w.whole(histogramSchema, protowire.EncodeZigZag(int64(h.Schema)))
 	w.double(histogramZeroThreshold, h.ZeroThreshold())
 	w.whole(histogramZeroCount, h.NativeZero)
-	next := int32(0) // the bucket that follows the span before
-	for i := 0; i < len(h.Native); {
-		first, length := h.Native[i].Index, 1
-		for i+length < len(h.Native) && h.Native[i+length].Index == first+int32(length) {
-			length++
-		}
-		offset := protowire.EncodeZigZag(int64(first - next))
+	eachSpan(h, func(gap int32, length uint32) {
+		offset := protowire.EncodeZigZag(int64(gap))
 		w.message(histogramSpan, 1+protowire.SizeVarint(offset)+1+protowire.SizeVarint(uint64(length)))
 		w.whole(spanOffset, offset)
 		w.whole(spanLength, uint64(length))
-		next = first + int32(length)
-		i += length
-	}
+	})
 	before := uint64(0)
 	for _, b := range h.Native {
 		w.whole(histogramDelta, protowire.EncodeZigZag(int64(b.Count-before)))
@@ -175,25 +170,15 @@ func (w *messageWriter) native(h *mapping.Histogram) {
 	}
 }
 
-// makePairs makes the labels of a sheet's entries as fields of messages. Many entries of an owner share them.
-func (s *Sheet) makePairs() {
-	shared, made, w := s.sharedLabels(), map[string]string{}, messageWriter{}
-	s.pairs = make([]string, len(s.entries))
-	for i := range s.entries {
-		e := &s.entries[i]
-		pairs, known := made[e.labels]
-		if !known {
-			w.b = w.b[:0]
-			for _, l := range LabelPairs(shared, e.series.Labels) {
-				w.message(metricLabel, 1+protowire.SizeBytes(len(l.GetName()))+1+protowire.SizeBytes(len(l.GetValue())))
-				w.text(labelName, l.GetName())
-				w.text(labelValue, l.GetValue())
-			}
-			pairs = string(w.b)
-			made[e.labels] = pairs
-		}
-		s.pairs[i] = pairs
-	}
+// makeFields makes fields of the labels, which are an owner's and these.
+func (l *labels) makeFields(o Owner, own []mapping.Label) {
+	w := messageWriter{}
+	eachLabel(labelsOf(o), own, func(name, value string) {
+		w.message(metricLabel, 1+protowire.SizeBytes(len(name))+1+protowire.SizeBytes(len(value)))
+		w.text(labelName, name)
+		w.text(labelValue, value)
+	})
+	l.fields = string(w.b)
 }
 
 func (w *messageWriter) message(field protowire.Number, length int) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -21,18 +20,15 @@ type Sheet struct {
 	entries    []entry
 	plain      int                 // so many of them are no histograms; those follow
 	histograms []mapping.Histogram // the numbers of the others
-	// when the numbers of each entry began to count, in Unix nanoseconds; nil: nobody wants to know
-	since   []int64
-	own     []ownNumber // entries of the exporter's own families whose numbers change
-	figures bool        // the entries are series of figures, whose numbers are copied
+	own        []ownNumber         // entries of the exporter's own families whose numbers change
+	bare       *labels             // of entries of the exporter's own without labels but the owner's; nil: none yet
+	figures    bool                // the entries are series of figures, whose numbers are copied
 
 	parts    []section
 	inTheWay []*family      // of another type, so that series of the same name found no place
 	dropped  map[string]int // what was left out, by reason; nil: nothing
 
-	messages []message       // of the entries; nil: nobody has gathered them
-	pairs    []string        // labels of the entries as protobuf; nil: nobody has read that
-	sets     []attribute.Set // of the entries; nil: nobody has read metric data
+	messages []message // of the entries; nil: nobody has gathered them
 }
 
 // section is the entries of a sheet that are in one family.
@@ -43,10 +39,10 @@ type section struct {
 
 // entry is one series: of a performance variable, or one of the exporter's own families. It has a copy of its number.
 type entry struct {
-	// as text: what stands between a name and a value. Many entries of an owner share it
-	labels         string
+	labels         *labels         // many entries of an owner share them
 	series         *mapping.Series // whose Labels and Metric never change; its numbers belong to the rank
 	value          float64         // not of histograms
+	since          int64           // when it began to count, in Unix nanoseconds; 0: not known
 	valid, lasting bool
 }
 
@@ -73,21 +69,14 @@ func (s *Sheet) compare(other *Sheet) int {
 	return s.owner.Compare(other.owner)
 }
 
-func (s *Sheet) sharedLabels() []*dto.LabelPair {
-	if s.owner == nil {
-		return nil
-	}
-	return s.owner.Labels()
-}
-
 // histogram is the numbers of an entry of a histogram's family.
 func (s *Sheet) histogram(i int) *mapping.Histogram { return &s.histograms[i-s.plain] }
 
 // created is when an entry's number began to count; the zero time: not known.
 func (s *Sheet) created(i int) time.Time {
-	switch {
-	case i < len(s.since) && s.since[i] != 0:
-		return time.Unix(0, s.since[i])
+	switch since := s.entries[i].since; {
+	case since != 0:
+		return time.Unix(0, since)
 	case !s.figures && s.owner != nil:
 		return s.owner.Begun()
 	}
@@ -108,36 +97,17 @@ func (s *Sheet) Drop(reason string, n int) {
 // Dropped is what found no place, by reason; nil: nothing.
 func (s *Sheet) Dropped() map[string]int { return s.dropped }
 
-// CopyNumbers copies the numbers of a sheet's series, which nobody changes meanwhile.
-func (p *Page) CopyNumbers(s *Sheet) {
-	for i := range s.entries[:s.plain] {
+// CopyNumbers copies the numbers of the sheet's series, which nobody changes meanwhile.
+func (s *Sheet) CopyNumbers() {
+	for i := range s.entries {
 		e := &s.entries[i]
-		e.value, e.valid, e.lasting = e.series.Value, e.series.Valid, e.series.Lasting
+		e.value, e.valid, e.lasting, e.since = e.series.Value, e.series.Valid, e.series.Lasting, e.series.Since
 	}
 	for i := range s.histograms {
 		e := &s.entries[s.plain+i]
-		e.valid, e.lasting = e.series.Valid && e.series.Histogram != nil, e.series.Lasting
+		e.valid = e.valid && e.series.Histogram != nil
 		CopyHistogram(&s.histograms[i], e.series.Histogram)
 	}
-	if !p.created {
-		return
-	}
-	if s.since == nil {
-		s.since = make([]int64, len(s.entries))
-	}
-	for i := range s.entries {
-		s.since[i] = s.entries[i].series.Since
-	}
-}
-
-// CopyHistogram copies from's numbers, using the memory that to has. Bounds never change.
-func CopyHistogram(to, from *mapping.Histogram) {
-	if from == nil {
-		return
-	}
-	counts, native := append(to.Counts[:0], from.Counts...), append(to.Native[:0], from.Native...)
-	*to = *from
-	to.Counts, to.Native = counts, native
 }
 
 // SetOwn sets the numbers of the exporter's own families.
@@ -147,123 +117,89 @@ func (s *Sheet) SetOwn() {
 	}
 }
 
-// sort orders the entries of a part, from one on to the last, by their own labels (the others are the same) and
-// leaves out those that stand twice: one of them would make a scraper refuse the whole page.
-func (s *Sheet) sort(from int) {
-	entries := s.entries[from:]
-	byLabels := func(a, b entry) int { return compareLabels(a.series.Labels, b.series.Labels) }
-	slices.SortStableFunc(entries, byLabels)
-	unique := slices.CompactFunc(entries, func(a, b entry) bool { return byLabels(a, b) == 0 })
-	s.Drop(DroppedDuplicate, len(entries)-len(unique))
-	s.entries = s.entries[:from+len(unique)]
+// unique sorts what is to become entries, and leaves out what stands twice: it would make a scraper refuse the whole
+// page.
+func unique[T any](s *Sheet, list []T, compare func(a, b T) int) []T {
+	slices.SortStableFunc(list, compare)
+	once := slices.CompactFunc(list, func(a, b T) bool { return compare(a, b) == 0 })
+	s.Drop(DroppedDuplicate, len(list)-len(once))
+	return once
 }
 
-// listing gathers series by their families. Its memory is used again.
-type listing struct {
-	families []*family
-	number   map[*family]int32 // in families
-	series   []*mapping.Series
-	of       []int32 // number of each one's family
-	next     []int32 // by the families' numbers: where the next one of each stands in sorted
-	sorted   []*mapping.Series
-}
-
-// begin gathers for another sheet.
-func (l *listing) begin() {
-	if l.number == nil {
-		l.number = map[*family]int32{}
-	}
-	clear(l.number)
-	clear(l.families)
-	clear(l.series)
-	clear(l.sorted)
-	l.families, l.series, l.of, l.next, l.sorted = l.families[:0], l.series[:0], l.of[:0], l.next[:0], l.sorted[:0]
+// placed is a series that becomes an entry.
+type placed struct {
+	family *family
+	number int // of the family in this sheet
+	series *mapping.Series
 }
 
 // Fill makes entries of all series of performance variables of a new sheet, and copies their numbers, which nobody
 // changes meanwhile. refused says which names are not theirs; unless they are beyond doubt, as those of more are.
 func (p *Page) Fill(s *Sheet, all []*mapping.Series, refused func(name string) bool, more ...*mapping.Series) {
-	p.listing.begin()
-	p.list(s, all, refused)
-	p.list(s, more, func(string) bool { return false })
-	p.add(s)
-}
-
-// list gathers series for a sheet, but those whose family's name is refused or taken.
-func (p *Page) list(s *Sheet, all []*mapping.Series, refused func(name string) bool) {
-	l := &p.listing
+	numbers := map[*family]int{}
+	plain, histograms := make([]placed, 0, len(all)+len(more)), []placed(nil)
+	place := func(series *mapping.Series) {
+		f := p.place(s, series.Metric)
+		if f == nil {
+			return
+		}
+		number, known := numbers[f]
+		if !known {
+			number = len(numbers)
+			numbers[f] = number
+		}
+		to := &plain
+		if f.kind == dto.MetricType_HISTOGRAM {
+			to = &histograms
+		}
+		*to = append(*to, placed{f, number, series})
+	}
 	for _, series := range all {
-		m := series.Metric
-		if refused(m.Name) {
+		if refused(series.Metric.Name) {
 			s.Drop(DroppedReserved, 1)
 			continue
 		}
-		if rival := p.rival(m.Name, metricType(m.Kind)); rival != nil {
-			s.Drop(DroppedConflict, 1)
-			if !slices.Contains(s.inTheWay, rival) {
-				s.inTheWay = append(s.inTheWay, rival)
-			}
-			continue
-		}
-		f := p.family(m.Name, m.Help, metricType(m.Kind), otelOfMetric(m))
-		number, known := l.number[f]
-		if !known {
-			number = int32(len(l.families))
-			l.number[f] = number
-			l.families = append(l.families, f)
-			l.next = append(l.next, 0)
-		}
-		l.series, l.of = append(l.series, series), append(l.of, number)
-		l.next[number]++
+		place(series)
 	}
+	for _, series := range more {
+		place(series)
+	}
+	byPlace := func(a, b placed) int {
+		if a.number != b.number {
+			return a.number - b.number
+		}
+		return compareLabels(a.series.Labels, b.series.Labels)
+	}
+	plain, histograms = unique(s, plain, byPlace), unique(s, histograms, byPlace)
+	s.figures, s.plain = true, len(plain)
+	s.entries = make([]entry, 0, len(plain)+len(histograms))
+	s.histograms = make([]mapping.Histogram, len(histograms))
+	s.parts = make([]section, 0, len(numbers))
+	maker := newLabelMaker(s.owner)
+	for _, list := range [][]placed{plain, histograms} {
+		from := len(s.entries)
+		for i, at := range list {
+			s.entries = append(s.entries, entry{labels: maker.of(at.series.Labels), series: at.series})
+			if i+1 == len(list) || list[i+1].family != at.family {
+				p.insert(at.family, s, from)
+				from = len(s.entries)
+			}
+		}
+	}
+	s.CopyNumbers()
 }
 
-// sort puts the series of each family together, and returns where those of a family end.
-func (l *listing) sort() (ends []int32) {
-	at := int32(0)
-	for i, n := range l.next {
-		l.next[i] = at
-		at += n
+// place finds the family of a sheet's series; nil: there is no place.
+func (p *Page) place(s *Sheet, m *mapping.Metric) *family {
+	rival := p.rival(m.Name, metricType(m.Kind))
+	if rival == nil {
+		return p.family(m.Name, m.Help, metricType(m.Kind), otelOfMetric(m))
 	}
-	l.sorted = slices.Grow(l.sorted, len(l.series))[:len(l.series)]
-	for i, series := range l.series {
-		n := &l.next[l.of[i]]
-		l.sorted[*n] = series
-		*n++
+	s.Drop(DroppedConflict, 1)
+	if !slices.Contains(s.inTheWay, rival) {
+		s.inTheWay = append(s.inTheWay, rival)
 	}
-	return l.next
-}
-
-// add makes entries of what has been gathered, and copies the numbers, which nobody changes meanwhile.
-func (p *Page) add(s *Sheet) {
-	l := &p.listing
-	ends := l.sort()
-	s.figures = true
-	s.entries = make([]entry, 0, len(l.sorted))
-	s.parts = make([]section, 0, len(l.families))
-	texts := newLabelTexts(s.owner)
-	for _, histograms := range []bool{false, true} {
-		begin := int32(0)
-		for i, f := range l.families {
-			list := l.sorted[begin:ends[i]]
-			begin = ends[i]
-			if histograms != (f.kind == dto.MetricType_HISTOGRAM) {
-				continue
-			}
-			from := len(s.entries)
-			for _, series := range list {
-				s.entries = append(s.entries, entry{labels: texts.of(series.Labels), series: series})
-			}
-			s.sort(from)
-			p.insert(f, s, from)
-		}
-		if !histograms {
-			s.plain = len(s.entries)
-		}
-	}
-	s.histograms = make([]mapping.Histogram, len(s.entries)-s.plain)
-	p.CopyNumbers(s)
-	l.begin() // nothing is held
+	return nil
 }
 
 // Roomier says whether a family that was in the way of a sheet's series has left, so that it is to be made anew.

@@ -10,7 +10,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // The text formats are written right from the copies of ranks' numbers: names and labels are text already, so that a
@@ -103,10 +102,10 @@ func (w *seriesWriter) block(bl *block) {
 			b = w.b
 			continue
 		}
-		b = append(append(b, name...), e.labels...)
+		b = append(append(b, name...), e.labels.text...)
 		b = append(AppendNumber(b, e.value), '\n')
 		if created {
-			b = w.appendCreated(b, e.labels, s.created(i))
+			b = w.appendCreated(b, e.labels.text, s.created(i))
 		}
 	}
 	w.b = b
@@ -114,15 +113,15 @@ func (w *seriesWriter) block(bl *block) {
 }
 
 func (w *seriesWriter) histogram(s *Sheet, at int) {
-	e, h, name := &s.entries[at], s.histogram(at), w.family.name
+	labels, h, name := s.entries[at].labels.text, s.histogram(at), w.family.name
 	if w.les == nil || !slices.Equal(w.bounds, h.Bounds) {
 		w.setBounds(h.Bounds)
 	}
 	b := w.b
 	from := len(b) // all buckets' lines begin alike: they are copied from the first
 	b = append(append(b, name...), "_bucket"...)
-	if len(e.labels) > 1 {
-		b = append(append(b, strings.TrimSuffix(e.labels, "} ")...), ',')
+	if len(labels) > 1 {
+		b = append(append(b, strings.TrimSuffix(labels, "} ")...), ',')
 	} else {
 		b = append(b, '{')
 	}
@@ -141,12 +140,12 @@ func (w *seriesWriter) histogram(s *Sheet, at int) {
 		b = append(b, le...)
 		b = append(strconv.AppendUint(b, n, 10), '\n')
 	}
-	b = append(append(append(b, name...), "_sum"...), e.labels...)
+	b = append(append(append(b, name...), "_sum"...), labels...)
 	b = append(AppendNumber(b, h.Sum), '\n')
-	b = append(append(append(b, name...), "_count"...), e.labels...)
+	b = append(append(append(b, name...), "_count"...), labels...)
 	b = append(strconv.AppendUint(b, CountOfAll(h, sum), 10), '\n')
 	if w.Created {
-		b = w.appendCreated(b, e.labels, s.created(at))
+		b = w.appendCreated(b, labels, s.created(at))
 	}
 	w.b = b
 }
@@ -207,74 +206,4 @@ func AppendNumber(b []byte, x float64) []byte {
 		return appendFraction(strconv.AppendInt(b, i/1e9, 10), i%1e9)
 	}
 	return strconv.AppendFloat(b, x, 'g', -1, 64)
-}
-
-// labelTexts makes the label texts of one owner's entries: one for each set of labels, as many series have the same.
-type labelTexts struct {
-	shared []*dto.LabelPair
-	made   map[string]string
-	room   []byte
-}
-
-func newLabelTexts(o Owner) *labelTexts {
-	t := &labelTexts{made: map[string]string{}}
-	if o != nil {
-		t.shared = o.Labels()
-	}
-	return t
-}
-
-// of returns these labels, which are sorted by name, and the shared ones as they stand between a name and its value.
-func (t *labelTexts) of(labels []mapping.Label) string {
-	b := t.room[:0]
-	add := func(name, value string) {
-		separator := byte(',')
-		if len(b) == 0 {
-			separator = '{'
-		}
-		b = append(append(append(b, separator), name...), `="`...)
-		b = append(appendEscaped(b, value, true), '"')
-	}
-	shared := t.shared
-	for _, l := range labels {
-		for len(shared) > 0 && shared[0].GetName() < l.Name {
-			add(shared[0].GetName(), shared[0].GetValue())
-			shared = shared[1:]
-		}
-		add(l.Name, l.Value)
-	}
-	for _, l := range shared {
-		add(l.GetName(), l.GetValue())
-	}
-	if len(b) > 0 {
-		b = append(b, '}')
-	}
-	b = append(b, ' ')
-	t.room = b
-	text, ok := t.made[string(b)]
-	if !ok {
-		text = string(b)
-		t.made[text] = text
-	}
-	return text
-}
-
-// appendEscaped escapes backslashes, new lines and, where asked to, quotes.
-func appendEscaped(b []byte, s string, quotes bool) []byte {
-	for {
-		i := strings.IndexAny(s, "\\\n\"")
-		if i < 0 {
-			return append(b, s...)
-		}
-		b = append(b, s[:i]...)
-		switch c := s[i]; {
-		case c == '\n':
-			b = append(b, `\n`...)
-		case c == '"' && !quotes:
-			b = append(b, c)
-		default:
-			b = append(b, '\\', c)
-		}
-		s = s[i+1:]
-	}
 }

@@ -61,17 +61,14 @@ func TestNumbersAsText(t *testing.T) {
 	assert.Equal(t, "NaN", string(AppendNumber(nil, math.NaN())))
 }
 
-// Series of one owner with the same labels share the text.
+// Series of one owner with the same labels share them.
 func TestLabelTexts(t *testing.T) {
-	texts := newLabelTexts(someone{})
-	none := texts.of(nil)
-	assert.Equal(t, `{jobid="1",rank="3",user="alice",world="0"} `, none)
+	maker := newLabelMaker(someone{})
+	assert.Equal(t, `{jobid="1",rank="3",user="alice",world="0"} `, maker.of(nil).text)
 	assert.Equal(t, `{comm="a \"b\" \\c\nd",jobid="1",peer="7",rank="3",user="alice",world="0",z=""} `,
-		texts.of([]mapping.Label{{Name: "comm", Value: "a \"b\" \\c\nd"}, {Name: "peer", Value: "7"}, {Name: "z"}}))
-	assert.Len(t, texts.made, 2)
-	texts.of(nil)
-	assert.Len(t, texts.made, 2)
-	assert.Equal(t, " ", newLabelTexts(nil).of(nil))
+		maker.of([]mapping.Label{{Name: "comm", Value: "a \"b\" \\c\nd"}, {Name: "peer", Value: "7"}, {Name: "z"}}).text)
+	assert.Same(t, maker.of(nil), maker.of(nil))
+	assert.Equal(t, " ", newLabelMaker(nil).of(nil).text)
 }
 
 func TestRenderingAllocatesNothing(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -165,29 +166,15 @@ func numberIn(segment, prefix string) string {
 
 // pbsID checks an id such as 12.server, 12[3].server, where systemd may have escaped characters as \x5b.
 func pbsID(segment string) string {
-	id := unescapeUnit(segment)
+	id, err := strconv.Unquote(`"` + segment + `"`) // systemd escapes as Go does
+	if err != nil {
+		return ""
+	}
 	number := strings.TrimLeft(id, "0123456789")
 	if number == id || number != "" && number[0] != '.' && number[0] != '[' || id != clean.Label(id) {
 		return ""
 	}
 	return id
-}
-
-// unescapeUnit undoes what systemd does to characters that can't stand in a unit's name.
-func unescapeUnit(s string) string {
-	var b strings.Builder
-	for len(s) > 0 {
-		if len(s) >= 4 && s[0] == '\\' && s[1] == 'x' {
-			if c, err := strconv.ParseUint(s[2:4], 16, 8); err == nil {
-				b.WriteByte(byte(c))
-				s = s[4:]
-				continue
-			}
-		}
-		b.WriteByte(s[0])
-		s = s[1:]
-	}
-	return b.String()
 }
 
 // lsfID reads job.12.<pid>.<time>; an element of an array may have its index: job.12[3].…
@@ -269,11 +256,7 @@ func (k cgroup) check(c *claim) string {
 }
 
 func nodesOwn(scheduler string) bool {
-	switch scheduler {
-	case sourceSlurm, sourcePBS, sourceLSF, sourceGridEngine:
-		return true
-	}
-	return false
+	return slices.Contains([]string{sourceSlurm, sourcePBS, sourceLSF, sourceGridEngine}, scheduler)
 }
 
 func pbsNumber(id string) string {

@@ -93,7 +93,7 @@ func (r *Rules) Identify(proc fs.FS, h *mpit.Hello, peer mpit.Peer, user string)
 		case "cgroup_jobid":
 			return c.CgroupJobID
 		}
-		name, _ := strings.CutPrefix(source, envSource)
+		name, _ := strings.CutPrefix(source, "env_")
 		return clean.Label(environment(h.Attributes).get(name))
 	})
 	c.ID.User = user // not by any rule

@@ -20,14 +20,14 @@ func TestIdentify(t *testing.T) {
 	}
 	own, err := Compile([]rules.Relabel{
 		{SourceLabels: []string{"source", "user", "cgroup_jobid"}, Separator: text("-"), TargetLabel: "jobid"},
-		{SourceLabels: []string{"host", "rank", "library", "env_FAVOURITE"}, Separator: text(" "),
+		{SourceLabels: []string{"host", "rank", "library", "env_PALS_RANKID"}, Separator: text(" "),
 			TargetLabel: "partition"},
 	})
 	require.NoError(t, err)
 	hello := mpit.Hello{
 		Host: "node7", Rank: 3, LibraryVersion: "Open MPI v4.1.4",
 		Attributes: map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_JOB_NAME": "cfd",
-			"FAVOURITE": "blue\x1b"},
+			"PALS_RANKID": "blue\x1b"},
 	}
 	p, err := own.Identify(proc, &hello, mpit.Peer{PID: 12, UID: 1000}, "alice")
 	require.NoError(t, err)

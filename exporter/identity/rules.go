@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
@@ -23,112 +21,30 @@ type rule struct {
 	replacement string
 }
 
-const envSource = "env_"
-
-// sources are what rules may read; besides, env_ and the name of an environment variable that the agent sends.
-func sources() []string {
-	return []string{
-		"jobid", "world", "rank", "user", "host", "executable", "library", "jobname", "partition", "source",
-		"cgroup_jobid",
-	}
-}
-
-// targets are what rules may set.
-func targets() []string { return []string{"jobid", "world", "jobname", "partition"} }
-
 // Compile makes Rules. An error names the rule's place and what to write instead.
-func Compile(rules []rules.Relabel) (*Rules, error) {
+func Compile(list []rules.Relabel) (*Rules, error) {
 	made := &Rules{}
-	for i := range rules {
-		rule, err := compile(&rules[i])
+	for i := range list {
+		r := &list[i]
+		regex, err := r.Compile()
 		if err != nil {
 			where := fmt.Sprintf("identity rule %d", i+1)
-			if s := rules[i].Source; s.File != "" {
-				where = fmt.Sprintf("%s:%d", s.File, s.Line)
+			if r.Source.File != "" {
+				where = r.Source.String()
 			}
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
-		made.list = append(made.list, rule)
+		made.list = append(made.list, rule{slices.Clone(r.SourceLabels), valueOr(r.Separator, ";"), regex,
+			r.TargetLabel, valueOr(r.Replacement, "$1")})
 	}
 	return made, nil
 }
 
-func compile(r *rules.Relabel) (rule, error) {
-	made := rule{sources: slices.Clone(r.SourceLabels), separator: ";", target: r.TargetLabel, replacement: "$1"}
-	if !slices.Contains(targets(), r.TargetLabel) {
-		return made, fmt.Errorf("target_label %q can't be set: write one of %s", r.TargetLabel,
-			strings.Join(targets(), ", "))
+func valueOr(given *string, standard string) string {
+	if given != nil {
+		return *given
 	}
-	for _, s := range r.SourceLabels {
-		if name, isEnv := strings.CutPrefix(s, envSource); isEnv && name != "" {
-			continue
-		}
-		if !slices.Contains(sources(), s) {
-			return made, fmt.Errorf(
-				"source_labels: %q is nothing that a rank has: write %s, or %s and the name of a variable of the "+
-					"environment",
-				s, strings.Join(sources(), ", "), envSource)
-		}
-	}
-	if r.Separator != nil {
-		made.separator = *r.Separator
-	}
-	if r.Replacement != nil {
-		made.replacement = *r.Replacement
-	}
-	text := r.Regex
-	if text == "" {
-		text = "(.*)"
-	}
-	if _, err := regexp.Compile(text); err != nil {
-		return made, fmt.Errorf("regex %q: %w: write a regular expression of RE2", text, err)
-	}
-	regex, err := regexp.Compile("^(?s:" + text + ")$")
-	if err != nil {
-		return made, fmt.Errorf("regex %q: %w: write a regular expression of RE2", text, err)
-	}
-	made.regex = regex
-	if err := checkReplacement(made.replacement, regex); err != nil {
-		return made, err
-	}
-	return made, nil
-}
-
-// checkReplacement finds references to groups that the expression doesn't have: they would silently be empty.
-func checkReplacement(replacement string, regex *regexp.Regexp) error {
-	for rest := replacement; ; {
-		i := strings.IndexByte(rest, '$')
-		if i < 0 {
-			return nil
-		}
-		rest = rest[i+1:]
-		if after, escaped := strings.CutPrefix(rest, "$"); escaped {
-			rest = after
-			continue
-		}
-		name := ""
-		if after, braced := strings.CutPrefix(rest, "{"); braced {
-			var closed bool
-			if name, rest, closed = strings.Cut(after, "}"); !closed {
-				return fmt.Errorf("replacement %q: a brace is not closed: write ${1}", replacement)
-			}
-		} else {
-			rest = strings.TrimLeftFunc(rest, isWord)
-			name = replacement[:len(replacement)-len(rest)]
-			name = name[strings.LastIndexByte(name, '$')+1:]
-		}
-		n, err := strconv.Atoi(name)
-		if err == nil && n <= regex.NumSubexp() || err != nil && name != "" && regex.SubexpIndex(name) >= 0 {
-			continue
-		}
-		return fmt.Errorf(
-			"replacement %q: $%s is no group of the regex, which has %d: write $1 or ${1}, and $$ for a dollar sign",
-			replacement, name, regex.NumSubexp())
-	}
-}
-
-func isWord(r rune) bool {
-	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) // as regexp.Expand sees it
+	return standard
 }
 
 // apply applies the rules in their order to what a rank says; each sees what those before it have made. value gives

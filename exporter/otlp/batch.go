@@ -28,16 +28,6 @@ type scope struct {
 	blocks                  []*block
 }
 
-// delivered moves the series of the points on.
-func (b *block) delivered(from, to int) {
-	if b.next == nil {
-		return
-	}
-	for i := from; i < to; i++ {
-		b.next[i].apply()
-	}
-}
-
 // headSize is what a metric takes in each message, besides its points.
 func (b *block) headSize() int {
 	return envelope + nested(len(b.metric.Name)) + nested(len(b.metric.Description)) + nested(len(b.metric.Unit)) +
@@ -51,6 +41,7 @@ func (s *scope) headSize() int {
 
 // part is some points of a block.
 type part struct {
+	scope    *scope
 	block    *block
 	from, to int
 }
@@ -62,98 +53,83 @@ type batch struct {
 	parts  []part
 }
 
-// delivered notes that the receiver has accepted the message.
+// delivered notes that the receiver has accepted the message: series move on.
 func (b *batch) delivered() {
 	for _, p := range b.parts {
-		p.block.delivered(p.from, p.to)
+		if p.block.next == nil {
+			continue
+		}
+		for _, a := range p.block.next[p.from:p.to] {
+			a.apply()
+		}
 	}
+}
+
+// last is where the next point is added, if it follows.
+func (b *batch) last() *part {
+	if b == nil {
+		return &part{}
+	}
+	return &b.parts[len(b.parts)-1]
 }
 
 // pack makes messages of at most limit bytes and says how many points are too large for any.
 func pack(res *resource.Resource, scopes []*scope, limit int) (batches []*batch, tooLarge int) {
 	head := envelope + envelope + sizeOfSet(*res.Set()) + nested(len(res.SchemaURL()))
-	p := packer{res: res, head: head, room: limit - head}
+	var open *batch
+	room := 0 // in open
 	for _, s := range scopes {
+		scopeHead := s.headSize()
 		for _, b := range s.blocks {
-			p.metric(s, b, limit)
-		}
-	}
-	p.close()
-	return p.batches, p.tooLarge
-}
-
-// packer fills one message after the other.
-type packer struct {
-	res      *resource.Resource
-	head     int // of each message
-	room     int // in the open one
-	batch    *batch
-	scope    *scope // open in it
-	batches  []*batch
-	tooLarge int
-}
-
-func (p *packer) metric(s *scope, b *block, limit int) {
-	from, open := 0, false // points from..i are in the open message
-	flush := func(to int) {
-		if open && to > from {
-			p.put(b, from, to)
-		}
-		open = false
-	}
-	for i := range b.points {
-		size := b.size(i)
-		need := size
-		if !open {
-			need += b.headSize()
-			if p.scope != s {
-				need += s.headSize()
+			blockHead := b.headSize()
+			for i := range b.points {
+				size := b.size(i)
+				alone := scopeHead + blockHead + size
+				if head+alone > limit {
+					tooLarge++
+					continue
+				}
+				last := open.last()
+				need := alone
+				follows := last.block == b && last.to == i
+				switch {
+				case follows:
+					need = size
+				case last.scope == s:
+					need = blockHead + size
+				}
+				if open == nil || need > room {
+					open, room, need, follows = &batch{}, limit-head, alone, false
+					batches = append(batches, open)
+				}
+				if follows {
+					last.to++
+				} else {
+					open.parts = append(open.parts, part{s, b, i, i + 1})
+				}
+				open.points++
+				room -= need
 			}
 		}
-		if need > p.room {
-			if p.head+s.headSize()+b.headSize()+size > limit {
-				flush(i)
-				p.tooLarge++
-				from = i + 1
-				continue
-			}
-			flush(i)
-			p.close()
-			p.room = limit - p.head
-			need = size + s.headSize() + b.headSize()
+	}
+	for _, b := range batches {
+		b.fill(res)
+	}
+	return batches, tooLarge
+}
+
+// fill makes the message of its parts.
+func (b *batch) fill(res *resource.Resource) {
+	b.data.Resource = res
+	var in *scope
+	for _, p := range b.parts {
+		if p.scope != in {
+			in = p.scope
+			b.data.ScopeMetrics = append(b.data.ScopeMetrics, metricdata.ScopeMetrics{Scope: in.Scope})
 		}
-		if !open {
-			p.openScope(s)
-			from, open = i, true
-		}
-		p.room -= need
+		m := p.block.metric
+		m.Data = p.block.cut(p.from, p.to)
+		to := &b.data.ScopeMetrics[len(b.data.ScopeMetrics)-1]
+		to.Metrics = append(to.Metrics, m)
 	}
-	flush(b.points)
-}
-
-// openScope makes sure that there is a message with s at its end.
-func (p *packer) openScope(s *scope) {
-	if p.batch == nil {
-		p.batch = &batch{data: metricdata.ResourceMetrics{Resource: p.res}}
-	}
-	if p.scope != s {
-		p.scope = s
-		p.batch.data.ScopeMetrics = append(p.batch.data.ScopeMetrics, metricdata.ScopeMetrics{Scope: s.Scope})
-	}
-}
-
-func (p *packer) put(b *block, from, to int) {
-	m := b.metric
-	m.Data = b.cut(from, to)
-	last := &p.batch.data.ScopeMetrics[len(p.batch.data.ScopeMetrics)-1]
-	last.Metrics = append(last.Metrics, m)
-	p.batch.points += to - from
-	p.batch.parts = append(p.batch.parts, part{b, from, to})
-}
-
-func (p *packer) close() {
-	if p.batch != nil {
-		p.batches = append(p.batches, p.batch)
-	}
-	p.batch, p.scope = nil, nil
 }

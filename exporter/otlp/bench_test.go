@@ -53,10 +53,10 @@ func benchPusher(b *testing.B, protocol, temporality string) {
 		now++
 		list := make([]metricdata.Metrics, benchMetrics)
 		for i := range list {
-			points := make([]metricdata.DataPoint[int64], benchSets)
+			points := make([]metricdata.DataPoint[float64], benchSets)
 			for j := range points {
-				points[j] = metricdata.DataPoint[int64]{Attributes: sets[j], StartTime: epoch, Time: at(now),
-					Value: int64(now)}
+				points[j] = metricdata.DataPoint[float64]{Attributes: sets[j], StartTime: epoch, Time: at(now),
+					Value: float64(now)}
 			}
 			list[i] = counter(benchName(i), points...)
 		}

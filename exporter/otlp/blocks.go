@@ -2,6 +2,13 @@ package otlp
 
 import "go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+// The points that a Source has.
+type (
+	number      = metricdata.DataPoint[float64]
+	explicit    = metricdata.HistogramDataPoint[float64]
+	exponential = metricdata.ExponentialHistogramDataPoint[float64]
+)
+
 // blocks makes what is to be sent of what was read, deltas where d wants them; a nil d wants none. The data are used
 // up.
 func blocks(d *deltas, read []metricdata.ScopeMetrics) []*scope {
@@ -9,7 +16,7 @@ func blocks(d *deltas, read []metricdata.ScopeMetrics) []*scope {
 	for i := range read {
 		s := &scope{ScopeMetrics: metricdata.ScopeMetrics{Scope: read[i].Scope}}
 		for j := range read[i].Metrics {
-			if b := blockOf(d, s, &read[i].Metrics[j]); b != nil && b.points > 0 {
+			if b := blockOf(d, s, &read[i].Metrics[j]); b.points > 0 {
 				s.blocks = append(s.blocks, b)
 			}
 		}
@@ -18,78 +25,47 @@ func blocks(d *deltas, read []metricdata.ScopeMetrics) []*scope {
 	return scopes
 }
 
-// blockOf returns nil for what is no data.
+// blockOf makes the block of a metric. It has no points if the metric has none, or none of those above.
 func blockOf(d *deltas, s *scope, m *metricdata.Metrics) *block {
+	const delta = metricdata.DeltaTemporality
 	b := &block{metric: metricdata.Metrics{Name: m.Name, Description: m.Description, Unit: m.Unit}}
 	switch data := m.Data.(type) {
-	case metricdata.Gauge[int64]:
-		gauge(b, data)
 	case metricdata.Gauge[float64]:
-		gauge(b, data)
-	case metricdata.Sum[int64]:
-		sum(b, d, s, kindSumInt, data)
+		fill(b, data.DataPoints, sizeOfNumber, func(points []number) metricdata.Aggregation {
+			return metricdata.Gauge[float64]{DataPoints: points}
+		})
 	case metricdata.Sum[float64]:
-		sum(b, d, s, kindSumFloat, data)
-	case metricdata.Histogram[int64]:
-		histogram(b, d, s, kindHistogramInt, data)
+		if d != nil && data.IsMonotonic && d.sums == delta {
+			data.DataPoints, b.next = deltaSum(d, d.table(s, &b.metric, kindSum), data.DataPoints)
+			data.Temporality = delta
+		}
+		fill(b, data.DataPoints, sizeOfNumber, func(points []number) metricdata.Aggregation {
+			return metricdata.Sum[float64]{DataPoints: points, Temporality: data.Temporality,
+				IsMonotonic: data.IsMonotonic}
+		})
 	case metricdata.Histogram[float64]:
-		histogram(b, d, s, kindHistogramFloat, data)
-	case metricdata.ExponentialHistogram[int64]:
-		exponential(b, d, s, kindExponentialInt, data)
+		if d != nil && d.histograms == delta {
+			data.DataPoints, b.next = deltaHistogram(d, d.table(s, &b.metric, kindHistogram), data.DataPoints)
+			data.Temporality = delta
+		}
+		fill(b, data.DataPoints, sizeOfHistogram, func(points []explicit) metricdata.Aggregation {
+			return metricdata.Histogram[float64]{DataPoints: points, Temporality: data.Temporality}
+		})
 	case metricdata.ExponentialHistogram[float64]:
-		exponential(b, d, s, kindExponentialFloat, data)
-	case metricdata.Summary:
-		points := data.DataPoints
-		b.points, b.size = len(points), func(i int) int { return sizeOfSummary(&points[i]) }
-		b.cut = func(from, to int) metricdata.Aggregation { return metricdata.Summary{DataPoints: points[from:to]} }
-	default:
-		return nil
+		if d != nil && d.histograms == delta {
+			data.DataPoints, b.next = deltaExponential(d, d.table(s, &b.metric, kindExponential), data.DataPoints)
+			data.Temporality = delta
+		}
+		fill(b, data.DataPoints, sizeOfExponential, func(points []exponential) metricdata.Aggregation {
+			return metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: data.Temporality}
+		})
 	}
 	return b
 }
 
-func gauge[N int64 | float64](b *block, data metricdata.Gauge[N]) {
-	points := data.DataPoints
-	b.points, b.size = len(points), func(i int) int { return sizeOfNumber(&points[i]) }
-	b.cut = func(from, to int) metricdata.Aggregation { return metricdata.Gauge[N]{DataPoints: points[from:to]} }
-}
-
-func sum[N int64 | float64](b *block, d *deltas, s *scope, k kind, data metricdata.Sum[N]) {
-	points := data.DataPoints
-	if d != nil && data.IsMonotonic && d.sums == metricdata.DeltaTemporality &&
-		data.Temporality == metricdata.CumulativeTemporality {
-		points, b.next = deltaSum(d, d.table(s, &b.metric, k), points)
-		data.Temporality = metricdata.DeltaTemporality
-	}
-	b.points, b.size = len(points), func(i int) int { return sizeOfNumber(&points[i]) }
-	b.cut = func(from, to int) metricdata.Aggregation {
-		return metricdata.Sum[N]{DataPoints: points[from:to], Temporality: data.Temporality,
-			IsMonotonic: data.IsMonotonic}
-	}
-}
-
-func histogram[N int64 | float64](b *block, d *deltas, s *scope, k kind, data metricdata.Histogram[N]) {
-	points := data.DataPoints
-	if d != nil && d.histograms == metricdata.DeltaTemporality &&
-		data.Temporality == metricdata.CumulativeTemporality {
-		points, b.next = deltaHistogram(d, d.table(s, &b.metric, k), points)
-		data.Temporality = metricdata.DeltaTemporality
-	}
-	b.points, b.size = len(points), func(i int) int { return sizeOfHistogram(&points[i]) }
-	b.cut = func(from, to int) metricdata.Aggregation {
-		return metricdata.Histogram[N]{DataPoints: points[from:to], Temporality: data.Temporality}
-	}
-}
-
-func exponential[N int64 | float64](b *block, d *deltas, s *scope, k kind, data metricdata.ExponentialHistogram[N]) {
-	points := data.DataPoints
-	if d != nil && d.histograms == metricdata.DeltaTemporality &&
-		data.Temporality == metricdata.CumulativeTemporality {
-		points, b.next = deltaExponential(d, d.table(s, &b.metric, k), points)
-		data.Temporality = metricdata.DeltaTemporality
-	}
-	b.points, b.size = len(points), func(i int) int { return sizeOfExponential(&points[i]) }
-	b.cut = func(from, to int) metricdata.Aggregation {
-		return metricdata.ExponentialHistogram[N]{DataPoints: points[from:to], Temporality: data.Temporality}
-	}
+// fill gives a block its points.
+func fill[P any](b *block, points []P, size func(p *P) int, data func(points []P) metricdata.Aggregation) {
+	b.points = len(points)
+	b.size = func(i int) int { return size(&points[i]) }
+	b.cut = func(from, to int) metricdata.Aggregation { return data(points[from:to]) }
 }

@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -59,7 +58,6 @@ type Config struct {
 	Interval    time.Duration // between two
 	Temporality string        // cumulative, delta or lowmemory
 	Histogram   string        // explicit or exponential: how timers are to be read
-	Exponential bool          // the same as Histogram: exponential; after Complete, what is in force
 	Final       bool          // push ranks' last values when they end
 	Version     string        // service.version
 	// from which service.instance.id is made, the same after a restart: the agent socket's path
@@ -119,26 +117,16 @@ func (cfg Config) Complete() (Config, error) {
 
 func (cfg *Config) completeProtocol(e environ, _ *settings) error {
 	v := e.pick(cfg.Protocol, "protocol", "PROTOCOL")
-	switch v.text {
-	case "":
-		cfg.Protocol = ProtocolHTTP
-	case ProtocolGRPC, ProtocolHTTP:
-		cfg.Protocol = v.text
-	case "http/json":
+	if v.text == "http/json" {
 		return v.wrong("is not supported: write %s, which every receiver of OTLP over HTTP takes", ProtocolHTTP)
-	default:
-		return v.wrong("is no protocol of OTLP: write %s or %s", ProtocolGRPC, ProtocolHTTP)
 	}
-	v = e.pick(cfg.Compression, "compression", "COMPRESSION")
-	switch v.text {
-	case "":
-		cfg.Compression = CompressionNone
-	case CompressionNone, CompressionGzip:
-		cfg.Compression = v.text
-	default:
-		return v.wrong("is no compression of OTLP: write %s or %s", CompressionGzip, CompressionNone)
+	var err error
+	if cfg.Protocol, err = v.oneOf("protocol of OTLP", ProtocolHTTP, ProtocolGRPC, ProtocolHTTP); err != nil {
+		return err
 	}
-	return nil
+	cfg.Compression, err = e.pick(cfg.Compression, "compression", "COMPRESSION").
+		oneOf("compression of OTLP", CompressionNone, CompressionGzip, CompressionNone)
+	return err
 }
 
 func (cfg *Config) completeHeaders(e environ, done *settings) error {
@@ -221,59 +209,34 @@ func (cfg *Config) completeTimes(e environ, _ *settings) error {
 
 func (cfg *Config) completeShape(e environ, done *settings) error {
 	v := e.pick(cfg.Temporality, "temporality", "TEMPORALITY_PREFERENCE")
+	v.text = strings.ToLower(v.text)
+	var err error
+	cfg.Temporality, err = v.oneOf("temporality", TemporalityCumulative,
+		TemporalityCumulative, TemporalityDelta, TemporalityLowMemory)
+	if err != nil {
+		return err
+	}
 	done.sums, done.histograms = metricdata.CumulativeTemporality, metricdata.CumulativeTemporality
-	switch cfg.Temporality = strings.ToLower(v.text); cfg.Temporality {
-	case "":
-		cfg.Temporality = TemporalityCumulative
-	case TemporalityCumulative:
+	switch cfg.Temporality {
 	case TemporalityDelta:
 		done.sums, done.histograms = metricdata.DeltaTemporality, metricdata.DeltaTemporality
 	case TemporalityLowMemory:
 		done.histograms = metricdata.DeltaTemporality
-	default:
-		return v.wrong("is no temporality: write %s, %s or %s", TemporalityCumulative, TemporalityDelta,
-			TemporalityLowMemory)
 	}
 
-	switch cfg.Histogram {
-	case HistogramExplicit:
-		cfg.Exponential = false
-		return nil
-	case HistogramExponential:
-		cfg.Exponential = true
-		return nil
-	case "":
-	default:
-		return fmt.Errorf("%shistogram: %q is no kind of histogram: write %s or %s", cfg.Prefix, cfg.Histogram,
-			HistogramExplicit, HistogramExponential)
+	v = e.pick(cfg.Histogram, "histogram", "DEFAULT_HISTOGRAM_AGGREGATION")
+	if v.field {
+		cfg.Histogram, err = v.oneOf("kind of histogram", "", HistogramExplicit, HistogramExponential)
+		return err
 	}
-	if !cfg.Exponential {
-		v := e.pick("", "", "DEFAULT_HISTOGRAM_AGGREGATION")
-		switch strings.ToLower(v.text) {
-		case "", "explicit_bucket_histogram":
-		case "base2_exponential_bucket_histogram":
-			cfg.Exponential = true
-		default:
-			return v.wrong("is no kind of histogram: write explicit_bucket_histogram or " +
-				"base2_exponential_bucket_histogram")
-		}
-	}
+	const exponential = "base2_exponential_bucket_histogram"
+	v.text = strings.ToLower(v.text)
+	word, err := v.oneOf("kind of histogram", "", "explicit_bucket_histogram", exponential)
 	cfg.Histogram = HistogramExplicit
-	if cfg.Exponential {
+	if word == exponential {
 		cfg.Histogram = HistogramExponential
 	}
-	return nil
-}
-
-// complete returns cfg's settings, completing it if that has not been done.
-func (cfg Config) complete(ctx context.Context) (Config, error) {
-	if err := ctx.Err(); err != nil {
-		return Config{}, err
-	}
-	if cfg.done != nil {
-		return cfg, nil
-	}
-	return cfg.Complete()
+	return err
 }
 
 // maxMilliseconds is what a time.Duration can hold.

@@ -68,7 +68,7 @@ func TestPrecedence(t *testing.T) {
 	assert.Equal(t, "http://general:1", all.Target())
 	assert.Equal(t, CompressionGzip, all.Compression)
 	assert.Equal(t, TemporalityDelta, all.Temporality)
-	assert.True(t, all.Exponential)
+	assert.Equal(t, HistogramExponential, all.Histogram)
 	assert.Equal(t, []time.Duration{time.Second, 3 * time.Second, 2 * time.Second},
 		[]time.Duration{all.Timeout, all.PushTimeout, all.Interval})
 	assert.Equal(t, map[string]string{"a": "general", "b": "general"}, all.Headers)
@@ -97,7 +97,7 @@ func TestPrecedence(t *testing.T) {
 	assert.True(t, fields.done.endpoint.plain)
 	assert.Equal(t, CompressionGzip, fields.Compression)
 	assert.Equal(t, TemporalityLowMemory, fields.Temporality)
-	assert.False(t, fields.Exponential)
+	assert.Equal(t, HistogramExplicit, fields.Histogram)
 	assert.Equal(t, []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour},
 		[]time.Duration{fields.Timeout, fields.PushTimeout, fields.Interval})
 	assert.Equal(t, map[string]string{"b": "field", "c": "field"}, fields.Headers)

@@ -51,12 +51,9 @@ type tableKey struct {
 type kind uint8
 
 const (
-	kindSumInt kind = iota
-	kindSumFloat
-	kindHistogramInt
-	kindHistogramFloat
-	kindExponentialInt
-	kindExponentialFloat
+	kindSum kind = iota
+	kindHistogram
+	kindExponential
 )
 
 // table is the series of one metric. A Distinct is a hash without a secret: a rank's user, who chooses names of
@@ -79,7 +76,7 @@ type series struct {
 // state is a value of a series.
 type state struct {
 	start, at    int64
-	value        uint64 // bits of an int64 or float64: of a sum, or a histogram's sum
+	value        float64 // of a sum, or a histogram's sum
 	distribution *distribution
 }
 
@@ -210,26 +207,6 @@ func (d *deltas) size() int {
 	return n
 }
 
-func bitsOf[N int64 | float64](n N) uint64 {
-	switch n := any(n).(type) {
-	case int64:
-		return uint64(n)
-	case float64:
-		return math.Float64bits(n)
-	}
-	return 0
-}
-
-func ofBits[N int64 | float64](b uint64) (n N) {
-	switch p := any(&n).(type) {
-	case *int64:
-		*p = int64(b)
-	case *float64:
-		*p = math.Float64frombits(b)
-	}
-	return n
-}
-
 // nanos is the time since the epoch; the zero time is long before.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
@@ -245,24 +222,41 @@ func timeAt(n int64) time.Time {
 	return time.Unix(0, n)
 }
 
-// sum makes the points of a monotonic sum deltas, in place.
-func deltaSum[N int64 | float64](d *deltas, t *table, points []metricdata.DataPoint[N]) ([]metricdata.DataPoint[N],
-	[]advance) {
+// change makes points deltas, in place. stateOf says what a point has; subtract takes from it what was delivered last,
+// or says that it has fallen; begin says when the delta began.
+func change[P any](d *deltas, t *table, points []P, stateOf func(p *P) (attribute.Set, state),
+	subtract func(p *P, last state) (fallen bool), begin func(p *P, start time.Time)) ([]P, []advance) {
 	kept, next := points[:0], make([]advance, 0, len(points))
-	for _, p := range points {
-		to := state{start: nanos(p.StartTime), at: nanos(p.Time), value: bitsOf(p.Value)}
-		s := d.find(t, p.Attributes, to.start)
-		last := ofBits[N](s.last.value)
-		fallen := !(p.Value >= last) //nolint:staticcheck // NaN is not comparable: it begins anew
-		start, subtract, send := d.begin(s, to, fallen)
+	var difference P // one for all: it is on the heap
+	for i := range points {
+		p := &points[i]
+		set, to := stateOf(p)
+		s := d.find(t, set, to.start)
+		difference = *p
+		fallen := subtract(&difference, s.last)
+		start, less, send := d.begin(s, to, fallen)
 		if !send {
 			continue
 		}
-		if subtract {
-			p.Value -= last
+		if less {
+			*p = difference
 		}
-		p.StartTime, p.Exemplars = timeAt(start), nil
-		kept, next = append(kept, p), append(next, advance{s, to})
+		begin(p, timeAt(start))
+		kept, next = append(kept, *p), append(next, advance{s, to})
 	}
 	return kept, next
+}
+
+// deltaSum makes the points of a monotonic sum deltas, in place.
+func deltaSum(d *deltas, t *table, points []number) ([]number, []advance) {
+	return change(d, t, points,
+		func(p *number) (attribute.Set, state) {
+			return p.Attributes, state{start: nanos(p.StartTime), at: nanos(p.Time), value: p.Value}
+		},
+		func(p *number, last state) (fallen bool) {
+			fallen = !(p.Value >= last.value) // NaN too: it begins anew
+			p.Value -= last.value
+			return fallen
+		},
+		func(p *number, start time.Time) { p.StartTime = start })
 }

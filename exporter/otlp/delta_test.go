@@ -20,40 +20,40 @@ import (
 func TestDeltaSum(t *testing.T) {
 	type sent struct {
 		start, at int
-		value     int64
+		value     float64
 	}
 	tests := []struct {
 		name string
-		read []metricdata.DataPoint[int64]
+		read []metricdata.DataPoint[float64]
 		want []sent
 	}{
 		{"began after the pusher: in whole, from its beginning",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7)}, []sent{{3, 10, 7}}},
+			[]metricdata.DataPoint[float64]{point(0, 3, 10, 7)}, []sent{{3, 10, 7}}},
 		{"began before the pusher: an earlier exporter may have pushed it",
-			[]metricdata.DataPoint[int64]{point(0, -3, 10, 7), point(0, -3, 20, 9)}, []sent{{10, 20, 2}}},
+			[]metricdata.DataPoint[float64]{point(0, -3, 10, 7), point(0, -3, 20, 9)}, []sent{{10, 20, 2}}},
 		{"began nobody knows when",
-			[]metricdata.DataPoint[int64]{{Attributes: rank(0), Time: at(10), Value: 7},
+			[]metricdata.DataPoint[float64]{{Attributes: rank(0), Time: at(10), Value: 7},
 				{Attributes: rank(0), Time: at(20), Value: 9}}, []sent{{10, 20, 2}}},
 		{"grows",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 20, 7), point(0, 3, 30, 9)},
+			[]metricdata.DataPoint[float64]{point(0, 3, 10, 7), point(0, 3, 20, 7), point(0, 3, 30, 9)},
 			[]sent{{3, 10, 7}, {10, 20, 0}, {20, 30, 2}}},
 		{"begins anew",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 15, 20, 9)}, []sent{{3, 10, 7}, {15, 20, 9}}},
+			[]metricdata.DataPoint[float64]{point(0, 3, 10, 7), point(0, 15, 20, 9)}, []sent{{3, 10, 7}, {15, 20, 9}}},
 		{"another joins it that began earlier",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 2, 20, 9)}, []sent{{3, 10, 7}, {10, 20, 2}}},
+			[]metricdata.DataPoint[float64]{point(0, 3, 10, 7), point(0, 2, 20, 9)}, []sent{{3, 10, 7}, {10, 20, 2}}},
 		{"its beginning comes to be known",
-			[]metricdata.DataPoint[int64]{{Attributes: rank(0), Time: at(10), Value: 7}, point(0, 3, 20, 9)},
+			[]metricdata.DataPoint[float64]{{Attributes: rank(0), Time: at(10), Value: 7}, point(0, 3, 20, 9)},
 			[]sent{{10, 20, 2}}},
 		{"falls, and begins earlier",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 2, 20, 5), point(0, 2, 30, 6)},
+			[]metricdata.DataPoint[float64]{point(0, 3, 10, 7), point(0, 2, 20, 5), point(0, 2, 30, 6)},
 			[]sent{{3, 10, 7}, {20, 30, 1}}},
 		{"falls, and nobody says since when",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 20, 2), point(0, 3, 30, 4)},
+			[]metricdata.DataPoint[float64]{point(0, 3, 10, 7), point(0, 3, 20, 2), point(0, 3, 30, 4)},
 			[]sent{{3, 10, 7}, {20, 30, 2}}},
 		{"an ended rank's, read again",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 10, 7)}, []sent{{3, 10, 7}}},
+			[]metricdata.DataPoint[float64]{point(0, 3, 10, 7), point(0, 3, 10, 7)}, []sent{{3, 10, 7}}},
 		{"a clock that was set back",
-			[]metricdata.DataPoint[int64]{point(0, 3, 10, 7), point(0, 3, 8, 9), point(0, 3, 9, 9)},
+			[]metricdata.DataPoint[float64]{point(0, 3, 10, 7), point(0, 3, 8, 9), point(0, 3, 9, 9)},
 			[]sent{{3, 10, 7}, {8, 8, 2}, {8, 9, 0}}},
 	}
 	for _, tt := range tests {
@@ -64,7 +64,7 @@ func TestDeltaSum(t *testing.T) {
 				d.pushed()
 				for _, b := range batchesOf(d, counter("calls", p)) {
 					for _, m := range b.data.ScopeMetrics[0].Metrics {
-						data := m.Data.(metricdata.Sum[int64])
+						data := m.Data.(metricdata.Sum[float64])
 						assert.Equal(t, metricdata.DeltaTemporality, data.Temporality)
 						assert.True(t, data.IsMonotonic)
 						for _, p := range data.DataPoints {
@@ -82,7 +82,7 @@ func TestDeltaSum(t *testing.T) {
 
 func TestDeltaFloat(t *testing.T) {
 	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
-	table := d.table(&scope{}, &metricdata.Metrics{Name: "seconds"}, kindSumFloat)
+	table := d.table(&scope{}, &metricdata.Metrics{Name: "seconds"}, kindSum)
 	for i, step := range []struct{ value, want float64 }{{0.5, 0.5}, {1.25, 0.75}, {math.NaN(), -1}, {3, -1}, {4, 1}} {
 		points, next := deltaSum(d, table, []metricdata.DataPoint[float64]{{Attributes: rank(0), StartTime: at(1),
 			Time: at(2 + i), Value: step.value}})
@@ -117,7 +117,7 @@ func TestTemporality(t *testing.T) {
 				d = newDeltas(cfg.done.sums, cfg.done.histograms, at(0))
 			}
 			level := counter("level", point(0, 1, 2, 3))
-			data := level.Data.(metricdata.Sum[int64])
+			data := level.Data.(metricdata.Sum[float64])
 			data.IsMonotonic = false
 			level.Data = data
 			batches := batchesOf(d, counter("calls", point(0, 1, 2, 3)), level, explicitOf("time", 0, 1, 2, 1, 2),
@@ -125,8 +125,8 @@ func TestTemporality(t *testing.T) {
 			require.Len(t, batches, 1)
 			metrics := batches[0].data.ScopeMetrics[0].Metrics
 			require.Len(t, metrics, 4)
-			assert.Equal(t, tt.monotonic, metrics[0].Data.(metricdata.Sum[int64]).Temporality)
-			assert.Equal(t, tt.other, metrics[1].Data.(metricdata.Sum[int64]).Temporality)
+			assert.Equal(t, tt.monotonic, metrics[0].Data.(metricdata.Sum[float64]).Temporality)
+			assert.Equal(t, tt.other, metrics[1].Data.(metricdata.Sum[float64]).Temporality)
 			assert.Equal(t, tt.histogram, metrics[2].Data.(metricdata.Histogram[float64]).Temporality)
 			assert.Equal(t, tt.expon, metrics[3].Data.(metricdata.ExponentialHistogram[float64]).Temporality)
 		})
@@ -138,10 +138,10 @@ func TestTemporality(t *testing.T) {
 func TestSeriesOfOneHash(t *testing.T) {
 	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
 	d.distinct = func(*attribute.Set) attribute.Distinct { return attribute.Distinct{} }
-	table := d.table(&scope{}, &metricdata.Metrics{Name: "calls"}, kindSumInt)
-	for push, want := range [][]int64{{100, 1, 50}, {1, 1, 1}} {
+	table := d.table(&scope{}, &metricdata.Metrics{Name: "calls"}, kindSum)
+	for push, want := range [][]float64{{100, 1, 50}, {1, 1, 1}} {
 		d.pushed()
-		points, next := deltaSum(d, table, []metricdata.DataPoint[int64]{point(0, 1, 2+push, int64(100+push)),
+		points, next := deltaSum(d, table, []metricdata.DataPoint[float64]{point(0, 1, 2+push, int64(100+push)),
 			point(1, 1, 2+push, int64(1+push)), point(2, 1, 2+push, int64(50+push))})
 		for i, n := range next {
 			assert.Equal(t, want[i], points[i].Value)
@@ -150,7 +150,7 @@ func TestSeriesOfOneHash(t *testing.T) {
 	}
 	for range 3 * forgetAfter {
 		d.pushed()
-		deltaSum(d, table, []metricdata.DataPoint[int64]{point(1, 1, 9, 9)})
+		deltaSum(d, table, []metricdata.DataPoint[float64]{point(1, 1, 9, 9)})
 	}
 	var left int
 	for s := table.series[attribute.Distinct{}]; s != nil; s = s.other {
@@ -179,8 +179,8 @@ func TestDeltaOfBuckets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
-			explicit, exponential := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindHistogramFloat),
-				d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindExponentialFloat)
+			explicit, exponential := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindHistogram),
+				d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindExponential)
 			for i, s := range tt.steps {
 				count := total(s.now)
 				points, next := deltaExponential(d, exponential,
@@ -228,7 +228,7 @@ func TestDeltaOfOtherScales(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
-			table := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindExponentialFloat)
+			table := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindExponential)
 			push := func(now int, scale int32, counts []uint64) []metricdata.ExponentialHistogramDataPoint[float64] {
 				points, next := deltaExponential(d, table,
 					[]metricdata.ExponentialHistogramDataPoint[float64]{{Attributes: rank(0), StartTime: at(1),
@@ -260,7 +260,7 @@ func TestDeltaOfOtherScales(t *testing.T) {
 // A histogram whose bounds change has begun anew; if its start does not say so, it is the base of what follows.
 func TestDeltaOfOtherBounds(t *testing.T) {
 	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
-	table := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindHistogramFloat)
+	table := d.table(&scope{}, &metricdata.Metrics{Name: "m"}, kindHistogram)
 	push := func(start, now int, bounds []float64, counts ...uint64) (got [][]uint64) {
 		points, next := deltaHistogram(d, table, []metricdata.HistogramDataPoint[float64]{{Attributes: rank(0),
 			StartTime: at(start), Time: at(now), Count: total(counts),
@@ -282,13 +282,13 @@ func TestDeltaOfOtherBounds(t *testing.T) {
 // Two metrics of one name with different units, as there are after a reload of rules, are two.
 func TestDeltaOfTwoUnits(t *testing.T) {
 	d := newDeltas(metricdata.DeltaTemporality, metricdata.DeltaTemporality, at(0))
-	for i, want := range [][]int64{{1000, 7}, {24, 1}} {
+	for i, want := range [][]float64{{1000, 7}, {24, 1}} {
 		was, is := counter("m", point(0, 1, 2+i, 1000+24*int64(i))), counter("m", point(0, 1, 2+i, 7+int64(i)))
 		was.Unit = "By"
-		var got []int64
+		var got []float64
 		for _, b := range batchesOf(d, was, is) {
 			for _, m := range b.data.ScopeMetrics[0].Metrics {
-				got = append(got, m.Data.(metricdata.Sum[int64]).DataPoints[0].Value)
+				got = append(got, m.Data.(metricdata.Sum[float64]).DataPoints[0].Value)
 			}
 			b.delivered()
 		}
@@ -532,7 +532,7 @@ func total(counts []uint64) (n uint64) {
 }
 
 func kindOf(s string) kind {
-	return map[string]kind{"sum": kindSumInt, "explicit": kindHistogramFloat, "exponential": kindExponentialFloat}[s]
+	return map[string]kind{"sum": kindSum, "explicit": kindHistogram, "exponential": kindExponential}[s]
 }
 
 func maxForgotten(d *deltas) int64 {
@@ -552,10 +552,10 @@ func only(t *rapid.T, m metricdata.Metrics) (r int, start, end time.Time, delta 
 		return int(v.AsInt64())
 	}
 	switch data := m.Data.(type) {
-	case metricdata.Sum[int64]:
+	case metricdata.Sum[float64]:
 		p := data.DataPoints[0]
 		if p.Value < 0 {
-			t.Fatalf("a delta of %d", p.Value)
+			t.Fatalf("a delta of %v", p.Value)
 		}
 		return rankOf(p.Attributes), p.StartTime, p.Time, []uint64{uint64(p.Value)}
 	case metricdata.Histogram[float64]:

@@ -2,38 +2,33 @@ package otlp
 
 import (
 	"slices"
+	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
 // deltaHistogram makes the points of a histogram deltas, in place. Least and greatest values are not known of an
 // interval. A histogram of other bounds has begun anew.
-func deltaHistogram[N int64 | float64](d *deltas, t *table,
-	points []metricdata.HistogramDataPoint[N]) ([]metricdata.HistogramDataPoint[N], []advance) {
-	kept, next := points[:0], make([]advance, 0, len(points))
-	for _, p := range points {
-		now := &distribution{count: p.Count, bounds: p.Bounds, buckets: p.BucketCounts}
-		to := state{start: nanos(p.StartTime), at: nanos(p.Time), value: bitsOf(p.Sum), distribution: now}
-		s := d.find(t, p.Attributes, to.start)
-		var buckets []uint64
-		fallen := true
-		if last := s.last.distribution; last != nil && now.count >= last.count && p.Sum >= ofBits[N](s.last.value) &&
-			slices.Equal(last.bounds, now.bounds) {
-			buckets, fallen = subtractCounts(now.buckets, last.buckets)
-		}
-		start, subtract, send := d.begin(s, to, fallen)
-		if !send {
-			continue
-		}
-		if subtract {
-			p.Count -= s.last.distribution.count
-			p.Sum -= ofBits[N](s.last.value)
-			p.BucketCounts = buckets
-		}
-		p.StartTime, p.Min, p.Max, p.Exemplars = timeAt(start), metricdata.Extrema[N]{}, metricdata.Extrema[N]{}, nil
-		kept, next = append(kept, p), append(next, advance{s, to})
-	}
-	return kept, next
+func deltaHistogram(d *deltas, t *table, points []explicit) ([]explicit, []advance) {
+	return change(d, t, points,
+		func(p *explicit) (attribute.Set, state) {
+			return p.Attributes, state{start: nanos(p.StartTime), at: nanos(p.Time), value: p.Sum,
+				distribution: &distribution{count: p.Count, bounds: p.Bounds, buckets: p.BucketCounts}}
+		},
+		func(p *explicit, was state) (fallen bool) {
+			last := was.distribution
+			if last == nil || p.Count < last.count || !(p.Sum >= was.value) || !slices.Equal(last.bounds, p.Bounds) {
+				return true
+			}
+			p.Count -= last.count
+			p.Sum -= was.value
+			p.BucketCounts, fallen = subtractCounts(p.BucketCounts, last.buckets)
+			return fallen
+		},
+		func(p *explicit, start time.Time) {
+			p.StartTime, p.Min, p.Max = start, metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
+		})
 }
 
 func subtractCounts(now, last []uint64) (difference []uint64, fallen bool) {
@@ -52,39 +47,32 @@ func subtractCounts(now, last []uint64) (difference []uint64, fallen bool) {
 
 // deltaExponential is deltaHistogram of exponential ones. The last counts are brought to the present scale where that
 // is coarser; a finer one begins anew: so do Prometheus' native histograms.
-func deltaExponential[N int64 | float64](d *deltas, t *table,
-	points []metricdata.ExponentialHistogramDataPoint[N]) ([]metricdata.ExponentialHistogramDataPoint[N], []advance) {
-	kept, next := points[:0], make([]advance, 0, len(points))
-	for _, p := range points {
-		now := &distribution{count: p.Count, scale: p.Scale, zeroes: p.ZeroCount, zeroThreshold: p.ZeroThreshold,
-			positive: p.PositiveBucket, negative: p.NegativeBucket}
-		to := state{start: nanos(p.StartTime), at: nanos(p.Time), value: bitsOf(p.Sum), distribution: now}
-		s := d.find(t, p.Attributes, to.start)
-		var positive, negative metricdata.ExponentialBucket
-		fallen := true
-		//nolint:gocritic // the same number, not a near one
-		if last := s.last.distribution; last != nil && now.scale <= last.scale &&
-			now.zeroThreshold == last.zeroThreshold &&
-			now.count >= last.count && now.zeroes >= last.zeroes {
-			var fell, also bool
-			positive, fell = subtractIndexes(now.positive, coarser(last.positive, last.scale-now.scale))
-			negative, also = subtractIndexes(now.negative, coarser(last.negative, last.scale-now.scale))
-			fallen = fell || also || len(now.negative.Counts) == 0 && p.Sum < ofBits[N](s.last.value)
-		}
-		start, subtract, send := d.begin(s, to, fallen)
-		if !send {
-			continue
-		}
-		if subtract {
-			p.Count -= s.last.distribution.count
-			p.ZeroCount -= s.last.distribution.zeroes
-			p.Sum -= ofBits[N](s.last.value)
-			p.PositiveBucket, p.NegativeBucket = positive, negative
-		}
-		p.StartTime, p.Min, p.Max, p.Exemplars = timeAt(start), metricdata.Extrema[N]{}, metricdata.Extrema[N]{}, nil
-		kept, next = append(kept, p), append(next, advance{s, to})
-	}
-	return kept, next
+func deltaExponential(d *deltas, t *table, points []exponential) ([]exponential, []advance) {
+	return change(d, t, points,
+		func(p *exponential) (attribute.Set, state) {
+			return p.Attributes, state{start: nanos(p.StartTime), at: nanos(p.Time), value: p.Sum,
+				distribution: &distribution{count: p.Count, scale: p.Scale, zeroes: p.ZeroCount,
+					zeroThreshold: p.ZeroThreshold, positive: p.PositiveBucket, negative: p.NegativeBucket}}
+		},
+		func(p *exponential, was state) (fallen bool) {
+			last := was.distribution
+			//nolint:gocritic // the same number, not a near one
+			if last == nil || p.Scale > last.scale || p.ZeroThreshold != last.zeroThreshold ||
+				p.Count < last.count || p.ZeroCount < last.zeroes ||
+				len(p.NegativeBucket.Counts) == 0 && p.Sum < was.value {
+				return true
+			}
+			var also bool
+			p.PositiveBucket, fallen = subtractIndexes(p.PositiveBucket, coarser(last.positive, last.scale-p.Scale))
+			p.NegativeBucket, also = subtractIndexes(p.NegativeBucket, coarser(last.negative, last.scale-p.Scale))
+			p.Count -= last.count
+			p.ZeroCount -= last.zeroes
+			p.Sum -= was.value
+			return fallen || also
+		},
+		func(p *exponential, start time.Time) {
+			p.StartTime, p.Min, p.Max = start, metricdata.Extrema[float64]{}, metricdata.Extrema[float64]{}
+		})
 }
 
 // coarser merges each 2^by neighbours.

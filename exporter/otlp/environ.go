@@ -69,3 +69,15 @@ func (e environ) pick(word, field, key string) setting {
 func (v setting) wrong(format string, args ...any) error {
 	return fmt.Errorf("%s: %q %s", v.name, v.text, fmt.Sprintf(format, args...))
 }
+
+// oneOf returns the word that stands there, which must be one of these, or otherwise where there is none.
+func (v setting) oneOf(what, otherwise string, words ...string) (string, error) {
+	last := len(words) - 1
+	switch {
+	case v.text == "":
+		return otherwise, nil
+	case !slices.Contains(words, v.text):
+		return "", v.wrong("is no %s: write %s or %s", what, strings.Join(words[:last], ", "), words[last])
+	}
+	return v.text, nil
+}

@@ -87,13 +87,13 @@ func inScope(metrics ...metricdata.Metrics) []metricdata.ScopeMetrics {
 		Metrics: metrics}}
 }
 
-func counter(name string, points ...metricdata.DataPoint[int64]) metricdata.Metrics {
-	return metricdata.Metrics{Name: name, Unit: "{message}", Data: metricdata.Sum[int64]{DataPoints: points,
+func counter(name string, points ...metricdata.DataPoint[float64]) metricdata.Metrics {
+	return metricdata.Metrics{Name: name, Unit: "{message}", Data: metricdata.Sum[float64]{DataPoints: points,
 		Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}}
 }
 
-func point(r int, start, now int, value int64) metricdata.DataPoint[int64] {
-	return metricdata.DataPoint[int64]{Attributes: rank(r), StartTime: at(start), Time: at(now), Value: value}
+func point(r int, start, now int, value int64) metricdata.DataPoint[float64] {
+	return metricdata.DataPoint[float64]{Attributes: rank(r), StartTime: at(start), Time: at(now), Value: float64(value)}
 }
 
 // receiver starts one for the test.

@@ -65,25 +65,11 @@ func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.pushes, m.points, m.duration, m.lastSuccess, m.series}
 }
 
-func (m *metrics) describe(to chan<- *prometheus.Desc) {
-	for _, c := range m.all() {
-		c.Describe(to)
-	}
-}
-
-func (m *metrics) collect(to chan<- prometheus.Metric) {
-	for _, c := range m.all() {
-		c.Collect(to)
-	}
-}
-
-func (m *metrics) failed(begun time.Time) {
-	m.pushes.WithLabelValues(pushFailure).Inc()
+// done notes how a push has ended.
+func (m *metrics) done(begun time.Time, result string) {
+	m.pushes.WithLabelValues(result).Inc()
 	m.duration.Observe(time.Since(begun).Seconds())
-}
-
-func (m *metrics) succeeded(begun time.Time) {
-	m.pushes.WithLabelValues(pushSuccess).Inc()
-	m.duration.Observe(time.Since(begun).Seconds())
-	m.lastSuccess.SetToCurrentTime()
+	if result == pushSuccess {
+		m.lastSuccess.SetToCurrentTime()
+	}
 }

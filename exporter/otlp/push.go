@@ -1,10 +1,10 @@
 package otlp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -45,17 +45,19 @@ func New(ctx context.Context, cfg Config, source Source) (*Pusher, error) {
 }
 
 func newPusher(ctx context.Context, cfg Config, source Source, retry time.Duration) (*Pusher, error) {
-	cfg, err := cfg.complete(ctx)
+	err := ctx.Err()
+	if err == nil && cfg.done == nil {
+		cfg, err = cfg.Complete()
+	}
 	if err != nil {
 		return nil, err
 	}
 	p := &Pusher{cfg: cfg, source: source, metrics: newMetrics(), limit: maxMessage, turn: make(chan struct{}, 1)}
 	if cfg.done.sums == metricdata.DeltaTemporality || cfg.done.histograms == metricdata.DeltaTemporality {
-		since := cfg.Since
-		if since.IsZero() {
-			since = time.Now()
+		if cfg.Since.IsZero() {
+			cfg.Since = time.Now()
 		}
-		p.deltas = newDeltas(cfg.done.sums, cfg.done.histograms, since)
+		p.deltas = newDeltas(cfg.done.sums, cfg.done.histograms, cfg.Since)
 	}
 	if p.sender, err = newSender(ctx, cfg, retry); err != nil {
 		return nil, err
@@ -76,10 +78,21 @@ func (p *Pusher) Close() error {
 }
 
 // Describe and Collect: mpit_exporter_otlp_* of this pusher.
-func (p *Pusher) Describe(to chan<- *prometheus.Desc) { p.metrics.describe(to) }
+func (p *Pusher) Describe(to chan<- *prometheus.Desc) {
+	for _, c := range p.metrics.all() {
+		c.Describe(to)
+	}
+}
 
 // Collect never waits for a push.
-func (p *Pusher) Collect(to chan<- prometheus.Metric) { p.metrics.collect(to) }
+func (p *Pusher) Collect(to chan<- prometheus.Metric) {
+	for _, c := range p.metrics.all() {
+		c.Collect(to)
+	}
+}
+
+// reading is how a push gets its data, as Source.Read and ReadEnded say.
+type reading func(ctx context.Context) (scopes []metricdata.ScopeMetrics, delivered func(), err error)
 
 // Push exports now, whatever the interval, and returns how many points were accepted. Pushes never overlap: it waits
 // for its turn. The time is bounded by ctx and Config.PushTimeout.
@@ -97,15 +110,11 @@ func (p *Pusher) Push(ctx context.Context) (points int, err error) {
 
 // PushEnded exports now what ended ranks have left and nobody has got. Where there is nothing, nothing is sent.
 func (p *Pusher) PushEnded(ctx context.Context) (points int, err error) {
-	return p.push(ctx, func(context.Context) ([]metricdata.ScopeMetrics, func(),
-		error) {
-		return p.source.ReadEnded()
-	})
+	return p.push(ctx, func(context.Context) ([]metricdata.ScopeMetrics, func(), error) { return p.source.ReadEnded() })
 }
 
 // push waits for its turn, then reads and sends.
-func (p *Pusher) push(ctx context.Context, read func(context.Context) ([]metricdata.ScopeMetrics, func(),
-	error)) (int, error) {
+func (p *Pusher) push(ctx context.Context, read reading) (int, error) {
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
@@ -121,9 +130,10 @@ func (p *Pusher) push(ctx context.Context, read func(context.Context) ([]metricd
 	begun := time.Now()
 	scopes, delivered, err := read(ctx)
 	if err != nil {
-		p.metrics.failed(begun)
-		p.log(ctx, nil, fmt.Errorf("reading the ranks: %w", err))
-		return 0, fmt.Errorf("reading the ranks: %w", err)
+		p.metrics.done(begun, pushFailure)
+		err = fmt.Errorf("reading the ranks: %w", err)
+		p.log(ctx, err, remedy(&p.cfg, &reply{}, err))
+		return 0, err
 	}
 	blocks := blocks(p.deltas, scopes)
 	if p.deltas != nil {
@@ -136,15 +146,16 @@ func (p *Pusher) push(ctx context.Context, read func(context.Context) ([]metricd
 		delivered()
 		return 0, nil
 	}
-	sent, last, err := p.send(ctx, batches)
+	sent, failed, err := p.send(ctx, batches)
 	if err != nil {
-		p.metrics.failed(begun)
-		p.log(ctx, last, err)
-		return sent.accepted, fmt.Errorf("pushing to %s: %w; %s", p.cfg.Target(), err, remedy(p.cfg, last, err))
+		p.metrics.done(begun, pushFailure)
+		do := remedy(&p.cfg, failed, err)
+		p.log(ctx, err, do)
+		return sent.accepted, fmt.Errorf("pushing to %s: %w; %s", p.cfg.Target(), err, do)
 	}
 	delivered()
-	p.metrics.succeeded(begun)
-	p.log(ctx, last, nil)
+	p.metrics.done(begun, pushSuccess)
+	p.log(ctx, nil, "")
 	p.complain(ctx, sent, tooLarge)
 	return sent.accepted, nil
 }
@@ -157,38 +168,34 @@ type outcome struct {
 }
 
 // send sends one message after the other. After one that the receiver does not like the others still go; if it is
-// away they don't.
-func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, last *reply, failure error) {
+// away they don't. failed is what it said of the first that failed.
+func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, failed *reply, failure error) {
 	p.sender.prepare()
-	for i, b := range batches {
-		r, err := p.sendOne(ctx, b)
-		if err == nil {
-			rejected := min(max(0, int(r.rejected)), b.points)
-			sent.accepted += b.points - rejected
-			sent.rejected += rejected
-			if r.message != "" {
-				sent.message = r.message
-			}
-			p.metrics.points.WithLabelValues(pointsSent).Add(float64(b.points - rejected))
-			p.metrics.points.WithLabelValues(pointsRejected).Add(float64(rejected))
-			b.delivered()
-			if failure == nil {
-				last = r
-			}
+	count := func(result string, n int) { p.metrics.points.WithLabelValues(result).Add(float64(n)) }
+	away := false
+	for _, b := range batches {
+		if away {
+			count(pointsFailed, b.points)
 			continue
 		}
-		p.metrics.points.WithLabelValues(pointsFailed).Add(float64(b.points))
-		if failure == nil {
-			failure, last = err, r
-		}
-		if !r.ofThisMessage() {
-			for _, rest := range batches[i+1:] {
-				p.metrics.points.WithLabelValues(pointsFailed).Add(float64(rest.points))
+		r, err := p.sendOne(ctx, b)
+		if err != nil {
+			count(pointsFailed, b.points)
+			if failure == nil {
+				failure, failed = err, r
 			}
-			return sent, last, failure
+			away = !r.ofThisMessage()
+			continue
 		}
+		rejected := min(max(0, int(r.rejected)), b.points)
+		sent.accepted += b.points - rejected
+		sent.rejected += rejected
+		sent.message = cmp.Or(r.message, sent.message)
+		count(pointsSent, b.points-rejected)
+		count(pointsRejected, rejected)
+		b.delivered()
 	}
-	return sent, last, failure
+	return sent, failed, failure
 }
 
 func (p *Pusher) sendOne(ctx context.Context, b *batch) (*reply, error) {
@@ -198,19 +205,13 @@ func (p *Pusher) sendOne(ctx context.Context, b *batch) (*reply, error) {
 }
 
 // log says once that pushes fail, and once that they work again.
-func (p *Pusher) log(ctx context.Context, r *reply, err error) {
+func (p *Pusher) log(ctx context.Context, err error, remedy string) {
 	switch {
 	case err != nil && !p.outage:
-		if r == nil {
-			r = &reply{}
-		}
-		p.cfg.Logger.LogAttrs(ctx, slog.LevelError, "OTLP: can't push; said once until it works again",
-			slog.String("endpoint", p.cfg.Target()),
-			slog.String("protocol", p.cfg.Protocol), slog.String("err", err.Error()),
-			slog.String("remedy", remedy(p.cfg, r, err)))
+		p.cfg.Logger.ErrorContext(ctx, "OTLP: can't push; said once until it works again", "endpoint", p.cfg.Target(),
+			"protocol", p.cfg.Protocol, "err", err.Error(), "remedy", remedy)
 	case err == nil && p.outage:
-		p.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "OTLP: pushing works again",
-			slog.String("endpoint", p.cfg.Target()))
+		p.cfg.Logger.InfoContext(ctx, "OTLP: pushing works again", "endpoint", p.cfg.Target())
 	}
 	p.outage = err != nil
 }
@@ -219,10 +220,9 @@ func (p *Pusher) log(ctx context.Context, r *reply, err error) {
 func (p *Pusher) complain(ctx context.Context, sent outcome, tooLarge int) {
 	bad := sent.rejected > 0 || tooLarge > 0 || sent.message != ""
 	if bad && !p.refuse {
-		p.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "OTLP: the receiver has not taken all points; said once until it "+
-			"does", slog.String("endpoint", p.cfg.Target()),
-			slog.Int("rejected", sent.rejected), slog.Int("too_large", tooLarge),
-			slog.String("says", strings.ToValidUTF8(sent.message, "?")))
+		p.cfg.Logger.WarnContext(ctx, "OTLP: the receiver has not taken all points; said once until it does",
+			"endpoint", p.cfg.Target(), "rejected", sent.rejected, "too_large", tooLarge,
+			"says", strings.ToValidUTF8(sent.message, "?"))
 	}
 	p.refuse = bad
 }

@@ -20,67 +20,28 @@ const (
 // nested is the size of a field with n bytes, as a string is.
 func nested(n int) int { return 1 + (bits.Len(uint(n|1))+6)/7 + n }
 
+// sizeOfSet takes attributes that are text or numbers.
 func sizeOfSet(set attribute.Set) int {
 	n := 0
 	for i := range set.Len() {
 		kv, _ := set.Get(i)
-		n += sizeOfAttribute(kv)
+		value := 1 + varint64
+		if kv.Value.Type() == attribute.STRING {
+			value = nested(len(kv.Value.AsString()))
+		}
+		n += nested(nested(len(kv.Key)) + nested(value))
 	}
 	return n
 }
 
-func sizeOfAttribute(kv attribute.KeyValue) int {
-	return nested(nested(len(kv.Key)) + nested(sizeOfValue(kv.Value)))
+func sizeOfNumber(p *number) int { return nested(sizeOfSet(p.Attributes) + 3*fixed) }
+
+func sizeOfHistogram(p *explicit) int {
+	return nested(sizeOfSet(p.Attributes) + 6*fixed + nested(8*len(p.Bounds)) + nested(8*len(p.BucketCounts)))
 }
 
-func sizeOfValue(v attribute.Value) int {
-	switch v.Type() {
-	case attribute.STRING:
-		return nested(len(v.AsString()))
-	case attribute.BOOL, attribute.INT64, attribute.FLOAT64, attribute.EMPTY:
-		return 1 + varint64
-	case attribute.BYTESLICE:
-		return nested(len(v.AsByteSlice()))
-	case attribute.MAP:
-		n := 0
-		for _, kv := range v.AsMap() {
-			n += sizeOfAttribute(kv)
-		}
-		return nested(n)
-	case attribute.STRINGSLICE:
-		n := 0
-		for _, s := range v.AsStringSlice() {
-			n += nested(nested(len(s)))
-		}
-		return nested(n)
-	case attribute.SLICE:
-		n := 0
-		for _, value := range v.AsSlice() {
-			n += nested(sizeOfValue(value))
-		}
-		return nested(n)
-	case attribute.BOOLSLICE:
-		return nested(len(v.AsBoolSlice()) * (2 + 1 + varint64))
-	case attribute.INT64SLICE:
-		return nested(len(v.AsInt64Slice()) * (2 + 1 + varint64))
-	case attribute.FLOAT64SLICE:
-		return nested(len(v.AsFloat64Slice()) * (2 + 1 + varint64))
-	}
-	return nested(len("INVALID"))
-}
-
-func sizeOfNumber[N int64 | float64](p *metricdata.DataPoint[N]) int {
-	return nested(sizeOfSet(p.Attributes) + 3*fixed + sizeOfExemplars(p.Exemplars))
-}
-
-func sizeOfHistogram[N int64 | float64](p *metricdata.HistogramDataPoint[N]) int {
-	return nested(sizeOfSet(p.Attributes) + 6*fixed + nested(8*len(p.Bounds)) + nested(8*len(p.BucketCounts)) +
-		sizeOfExemplars(p.Exemplars))
-}
-
-func sizeOfExponential[N int64 | float64](p *metricdata.ExponentialHistogramDataPoint[N]) int {
-	return nested(sizeOfSet(p.Attributes) + 9*fixed + sizeOfBuckets(p.PositiveBucket) + sizeOfBuckets(p.NegativeBucket) +
-		sizeOfExemplars(p.Exemplars))
+func sizeOfExponential(p *exponential) int {
+	return nested(sizeOfSet(p.Attributes) + 9*fixed + sizeOfBuckets(p.PositiveBucket) + sizeOfBuckets(p.NegativeBucket))
 }
 
 func sizeOfBuckets(b metricdata.ExponentialBucket) int {
@@ -89,20 +50,4 @@ func sizeOfBuckets(b metricdata.ExponentialBucket) int {
 		n += (bits.Len64(count|1) + 6) / 7
 	}
 	return nested(fixed + nested(n))
-}
-
-func sizeOfSummary(p *metricdata.SummaryDataPoint) int {
-	return nested(sizeOfSet(p.Attributes) + 4*fixed + len(p.QuantileValues)*(2+2*fixed))
-}
-
-func sizeOfExemplars[N int64 | float64](exemplars []metricdata.Exemplar[N]) int {
-	n := 0
-	for i := range exemplars {
-		inner := 2*fixed + nested(len(exemplars[i].SpanID)) + nested(len(exemplars[i].TraceID))
-		for _, kv := range exemplars[i].FilteredAttributes {
-			inner += sizeOfAttribute(kv)
-		}
-		n += nested(inner)
-	}
-	return n
 }

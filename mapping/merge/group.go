@@ -222,34 +222,34 @@ func (c *cell) begin() {
 
 // add merges a gauge's value of one rank.
 func (c *cell) add(x float64, number int) {
-	switch c.series.Merge() {
-	case mapping.MergeMax, mapping.MergeMin:
-		above := x > c.merged
-		if c.series.Merge() == mapping.MergeMin {
-			above = x < c.merged
-		}
-		if c.n == 0 || above || x == c.merged && number < c.holder {
-			c.merged, c.holder = x, number
-		}
-	default:
+	switch {
+	case !c.extremal():
 		c.merged += x
+	case c.n == 0 || c.beats(x, number, c.merged, c.holder):
+		c.merged, c.holder = x, number
 	}
 	c.n++
 }
 
 // keep holds on to the watermark of a member that has ended. A sum or a mean is one of those who are there.
 func (c *cell) keep(x float64, number int) {
-	better := x > c.kept
-	switch c.series.Merge() {
-	case mapping.MergeMax:
-	case mapping.MergeMin:
-		better = x < c.kept
-	default:
-		return
-	}
-	if !c.keptKnown || better || x == c.kept && number < c.keptHolder {
+	if c.extremal() && (!c.keptKnown || c.beats(x, number, c.kept, c.keptHolder)) {
 		c.kept, c.keptHolder, c.keptKnown = x, number, true
 	}
+}
+
+// extremal says whether the cell is the value of one rank alone.
+func (c *cell) extremal() bool {
+	merge := c.series.Merge()
+	return merge == mapping.MergeMax || merge == mapping.MergeMin
+}
+
+// beats says whether a rank's value is to stand in place of another's: of two that are equal, that of the lower rank.
+func (c *cell) beats(x float64, number int, other float64, holder int) bool {
+	if x == other {
+		return number < holder
+	}
+	return (x > other) == (c.series.Merge() == mapping.MergeMax)
 }
 
 func (c *cell) settle() {

@@ -21,6 +21,7 @@ type compiledRule struct {
 	Rule
 	versions  versionRange
 	classes   []mpit.Class // empty: any
+	declared  uint16       // a bit for each of classes
 	binds     []mpit.Bind  // empty: any
 	verbosity verbosityRange
 	name      *regexp.Regexp // nil: any
@@ -69,18 +70,13 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 			}
 		}
 	}
-	libraries := []string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH}
-	each("match.library", m.Library, func(w string) error {
-		if slices.Contains(libraries, w) {
-			return nil
-		}
-		return complain(oneOf(libraries), "library %q is not known", w)
-	})
+	each("match.library", m.Library, func(w string) error { return checkWord("library", w, Libraries()...) })
 	r.versions, err = parseRange(m.Version)
 	note("match.version", err)
 	each("match.class", m.Class, func(w string) error {
 		class, err := parseClass(mapping.ClassName(w))
 		r.classes = append(r.classes, class)
+		r.declared |= 1 << class
 		return err
 	})
 	each("match.bind", m.Bind, func(w string) error {
@@ -97,10 +93,13 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 	case m.Name != "" && m.Regexp != "":
 		note("match.regexp", complain("keep one of the two, or write two rules", "there is a name to match as well"))
 	case m.Name != "":
-		if note("match.name", checkGlob(m.Name)) {
-			r.name = globExpression(m.Name)
-			r.prefix, r.whole = globPrefix(m.Name)
+		if len(m.Name) > maxGlob {
+			note("match.name", complain("write a shorter one", "the pattern has %d bytes, at most %d are read",
+				len(m.Name), maxGlob))
+			return
 		}
+		r.name = Glob(m.Name)
+		r.prefix, r.whole = globPrefix(m.Name)
 	case m.Regexp != "":
 		if r.name, err = wholeExpression(m.Regexp); note("match.regexp", err) {
 			r.prefix, _ = regexp.MustCompile(m.Regexp).LiteralPrefix()
@@ -129,7 +128,7 @@ func (r *compiledRule) compileName() (err error) {
 	if !r.knowsGroups() {
 		return nil
 	}
-	if r.template, err = parseTemplate(r.Name, r.name, r.Match.Name != ""); err != nil {
+	if r.template, err = parseTemplate(r.Name, r.name); err != nil {
 		return err
 	}
 	return checkName(r.Name, r.template)
@@ -140,7 +139,7 @@ func (r *compiledRule) compileCompanion() (err error) {
 		return complain("write the COUNTER's name", "the companion's name has %d bytes", len(r.Companion))
 	}
 	if r.knowsGroups() {
-		r.companion, err = parseTemplate(r.Companion, r.name, r.Match.Name != "")
+		r.companion, err = parseTemplate(r.Companion, r.name)
 	}
 	return err
 }
@@ -185,6 +184,11 @@ func parseClass(name mapping.ClassName) (mpit.Class, error) {
 	return mpit.ClassUnknown, complain(oneOf(words), "class %q is none of MPI_T's", string(name))
 }
 
+// Libraries are the names of libraries that rules can match.
+func Libraries() []string {
+	return []string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH}
+}
+
 // bindWords are the kinds of objects as rules write them.
 func bindWords() []string {
 	words := []string{"none"}
@@ -194,8 +198,10 @@ func bindWords() []string {
 	return words
 }
 
-// parseWord checks one of a few words; "" is not set.
-func parseWord[T ~string](key string, word T, known ...T) error {
+var rankModes = []mapping.RankMode{mapping.RankKeep, mapping.RankNode, mapping.RankBoth}
+
+// checkWord checks one of a few words; "" is not set.
+func checkWord[T ~string](key string, word T, known ...T) error {
 	if word == "" || slices.Contains(known, word) {
 		return nil
 	}
@@ -204,10 +210,6 @@ func parseWord[T ~string](key string, word T, known ...T) error {
 		words[i] = string(k)
 	}
 	return complain(oneOf(words), "%s %q is not known", key, string(word))
-}
-
-func parseRank(r mapping.RankMode) error {
-	return parseWord("rank", r, mapping.RankKeep, mapping.RankNode, mapping.RankBoth)
 }
 
 // checkName checks the name that a rule gives to a metric.

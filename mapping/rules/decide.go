@@ -27,10 +27,10 @@ func (r *compiledRule) matchesLibrary(lib mapping.Library) bool {
 // pattern, if it has one.
 func (r *compiledRule) matches(v *mpit.Variable) (groups []string, ok bool) {
 	switch {
-	case len(r.classes) > 0 && !slices.Contains(r.classes, v.Class),
+	case r.declared != 0 && r.declared&(1<<v.Class) == 0,
+		!strings.HasPrefix(v.Name, r.prefix),
 		len(r.binds) > 0 && !slices.Contains(r.binds, v.Bind),
-		!r.verbosity.holds(v.Verbosity),
-		!strings.HasPrefix(v.Name, r.prefix):
+		!r.verbosity.holds(v.Verbosity):
 		return nil, false
 	case r.name == nil:
 		return nil, true

@@ -132,7 +132,7 @@ func TestLabelsAreCleanAndSorted(t *testing.T) {
 		{Name: "b", Value: "é"}}, s.Labels)
 }
 
-func TestGlobMatches(t *testing.T) {
+func TestGlob(t *testing.T) {
 	for _, c := range []struct {
 		pattern, name string
 		want          bool
@@ -143,6 +143,6 @@ func TestGlobMatches(t *testing.T) {
 		{"", "a", false}, {"a?", "a", false},
 		{"[a]", "a", false},
 	} {
-		assert.Equal(t, c.want, GlobMatches(c.pattern, c.name), "%q %q", c.pattern, c.name)
+		assert.Equal(t, c.want, Glob(c.pattern).MatchString(c.name), "%q %q", c.pattern, c.name)
 	}
 }

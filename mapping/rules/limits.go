@@ -64,7 +64,7 @@ func (l Limits) WithDefaults() Limits {
 // checkHead finds what is wrong with rank and limits.
 func (p *parsed) checkHead() []finding {
 	var found []finding
-	if err := parseRank(p.Rank); err != nil {
+	if err := checkWord("rank", p.Rank, rankModes...); err != nil {
 		found = append(found, finding{"rank", err})
 	}
 	for _, l := range p.Limits.list() {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,17 +19,19 @@ import (
 func Load(paths []string) (*Settings, error) {
 	var all together
 	var problems Problems
+	var read []string
 	for _, path := range paths {
-		files, problem := rulePaths(path)
-		if problem != nil {
-			problems = append(problems, *problem)
+		files, err := Files(path)
+		if err != nil {
+			problems = append(problems, unreadable(path, err))
 		}
 		for _, file := range files {
-			text, problem := readRules(file)
-			if problem != nil {
-				problems = append(problems, *problem)
+			text, err := readRules(file)
+			if err != nil {
+				problems = append(problems, unreadable(file, err))
 				continue
 			}
+			read = append(read, file)
 			p, found := parseFile(file, text)
 			problems = append(problems, found...)
 			if len(found) == 0 {
@@ -39,10 +42,8 @@ func Load(paths []string) (*Settings, error) {
 	if problems = append(problems, all.check()...); len(problems) > 0 {
 		return nil, sorted(problems)
 	}
-	s := &Settings{Rank: all.rank, Limits: all.limits.WithDefaults(), Identity: all.identity}
-	if s.Rank == "" {
-		s.Rank = mapping.RankKeep
-	}
+	s := &Settings{Files: read, Rank: cmp.Or(all.rank, mapping.RankKeep), Limits: all.limits.WithDefaults(),
+		Identity: all.identity}
 	for _, c := range all.rules {
 		s.Rules = append(s.Rules, c.Rule)
 	}
@@ -51,27 +52,28 @@ func Load(paths []string) (*Settings, error) {
 }
 
 // unreadable is a problem with a file as such.
-func unreadable(path string, err error, remedy string) *Problem {
+func unreadable(path string, err error) Problem {
 	what := err.Error()
 	var cause *os.PathError
 	if errors.As(err, &cause) {
 		what = cause.Op + ": " + cause.Err.Error()
 	}
-	return &Problem{File: path, What: what, Remedy: remedy, Err: err}
+	return Problem{File: path, What: what, Remedy: "give a rule file, or a directory of such, that the exporter's " +
+		"user may read", Err: err}
 }
 
-// rulePaths is path itself, or the rule files in it.
-func rulePaths(path string) ([]string, *Problem) {
+// Files is path itself, or the rule files in it.
+func Files(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, unreadable(path, err, "give a rule file or a directory of such that can be read")
+		return nil, err
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, unreadable(path, err, "give a directory that can be read")
+		return nil, err
 	}
 	var files []string
 	for _, e := range entries { // sorted by name
@@ -86,29 +88,24 @@ func rulePaths(path string) ([]string, *Problem) {
 		files = append(files, file)
 	}
 	if len(files) == 0 {
-		return nil, unreadable(path, errors.New("no file in this directory ends in .yaml or .yml"),
-			"put rule files there, or give another directory")
+		return nil, errors.New("no file in this directory ends in .yaml or .yml")
 	}
 	return files, nil
 }
 
 // readRules reads a file, but not much more than a rule file may have.
-func readRules(path string) ([]byte, *Problem) {
+func readRules(path string) ([]byte, error) {
 	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("this is not a regular file (%v)", info.Mode().Type())
-	}
 	if err != nil {
-		return nil, unreadable(path, err, "give a file that can be read")
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for its other end
+		return nil, fmt.Errorf("this is not a regular file (%v)", info.Mode().Type())
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, unreadable(path, err, "let the exporter's user read it")
+		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, unreadable(path, err, "give a file that can be read")
-	}
-	return text, nil
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -45,12 +44,15 @@ func (p Problem) Unwrap() error { return p.Err }
 type Problems []Problem
 
 // Error has a line for each problem.
-func (ps Problems) Error() string {
+func (ps Problems) Error() string { return strings.Join(ps.Lines(), "\n") }
+
+// Lines is a line for each problem, which begins with its place, as editors and scripts expect it.
+func (ps Problems) Lines() []string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
 		lines[i] = p.Error()
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // Unwrap returns all of them.
@@ -78,21 +80,19 @@ type finding struct {
 	err error
 }
 
-// problem is a finding where it stands.
-func (f finding) problem(file string, at place) Problem {
-	p := Problem{File: file, Line: at.line, Column: at.column, What: f.err.Error()}
-	var c *complaint
-	if errors.As(f.err, &c) {
-		p.What, p.Remedy = c.what, c.remedy
-	}
+// because says what is wrong at a place; what is a format of fmt.
+func (p Problem) because(remedy, what string, args ...any) Problem {
+	p.What, p.Remedy = fmt.Sprintf(what, args...), remedy
 	return p
 }
 
 // oneOf is the remedy for a word that is none of those that are known.
-func oneOf(known []string) string { return "write one of " + strings.Join(known, ", ") }
-
-// place is where something stands in a file, from 1.
-type place struct{ line, column int }
+func oneOf(known []string) string {
+	if len(known) == 1 {
+		return "write " + known[0]
+	}
+	return "write one of " + strings.Join(known, ", ")
+}
 
 // sorted puts problems in the order of their lines, file by file, and leaves out what are too many.
 func sorted(problems Problems) Problems {

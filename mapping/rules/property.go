@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // property is one of those that rules set: each has its own first rule. A new one is a key of Rule, a field of
@@ -22,17 +21,9 @@ type property struct {
 	// take takes over what a rule says; groups are those of its pattern.
 	take func(p *mapping.Properties, r *compiledRule, groups []string)
 
-	// show is its value in a rule's words.
-	show func(s *mapping.Spec, set *decided, x *explaining) string
+	show func(p *mapping.Properties) string // its value in a rule's words
 
 	agent bool // no rule can set it of a distribution, whose agent says what it is
-}
-
-// explaining is what a property's value may depend on besides the rules.
-type explaining struct {
-	basis *mapping.Basis
-	v     *mpit.Variable
-	rule  *compiledRule // that has set it; nil: the default
 }
 
 // propertyCount is the number of entries in properties.
@@ -40,33 +31,23 @@ const propertyCount = 16
 
 // properties is all of them, in the order in which they are explained.
 var properties = [propertyCount]property{
-	{
-		name:  "drop",
-		isSet: func(r *compiledRule) bool { return r.Drop != nil },
-		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Drop = *r.Drop },
-		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Drop) },
-	},
-	{
-		name: "class", agent: true,
+	yesNo("drop", func(r *Rule) *bool { return r.Drop }, func(p *mapping.Properties) *bool { return &p.Drop }),
+	byAgent(property{
+		name:  "class",
 		isSet: func(r *compiledRule) bool { return r.Class != "" },
 		check: func(r *compiledRule) (err error) { r.real, err = parseClass(r.Class); return err },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Class = r.real },
-		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return mapping.NameOf(set.Class) },
-	},
-	{
-		name: "unit", agent: true,
+		show:  func(p *mapping.Properties) string { return mapping.NameOf(p.Class) },
+	}),
+	byAgent(property{
+		name:  "unit",
 		isSet: func(r *compiledRule) bool { return r.Unit != "" },
 		check: func(r *compiledRule) (err error) { r.unit, err = parseUnit(r.Unit); return err },
 		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Unit = r.unit },
-		show: func(s *mapping.Spec, _ *decided, x *explaining) string {
-			if x.rule != nil {
-				return x.rule.Unit
-			}
-			return cmp.Or(s.Unit, mapping.NoUnit)
-		},
-	},
-	{
-		name: "scale", agent: true,
+		show:  func(p *mapping.Properties) string { return p.Unit.String() },
+	}),
+	byAgent(property{
+		name:  "scale",
 		isSet: func(r *compiledRule) bool { return r.Scale != nil },
 		check: func(r *compiledRule) error {
 			if *r.Scale > 0 && *r.Scale <= 1e30 { // NaN is refused as well
@@ -75,16 +56,14 @@ var properties = [propertyCount]property{
 			return complain("write a factor above 0, such as 0.001", "scale %v is not above 0 and at most 1e30", *r.Scale)
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Scale = *r.Scale },
-		show: func(_ *mapping.Spec, set *decided, _ *explaining) string { return number64(set.Scale) },
-	},
+		show: func(p *mapping.Properties) string { return strconv.FormatFloat(p.Scale, 'g', -1, 64) },
+	}),
 	{
 		name:  "name",
 		isSet: func(r *compiledRule) bool { return r.Name != "" },
 		check: (*compiledRule).compileName,
 		take:  func(p *mapping.Properties, r *compiledRule, groups []string) { p.Name = r.template.expand(groups) },
-		show: func(_ *mapping.Spec, set *decided, x *explaining) string {
-			return cmp.Or(set.Name, mapping.CleanText(x.v.Name, 256))
-		},
+		show:  func(p *mapping.Properties) string { return p.Name },
 	},
 	{
 		name:  "help",
@@ -97,7 +76,7 @@ var properties = [propertyCount]property{
 				len(r.Help))
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Help = r.Help },
-		show: func(_ *mapping.Spec, set *decided, _ *explaining) string { return set.Help },
+		show: func(p *mapping.Properties) string { return p.Help },
 	},
 	{
 		name:  "labels", // they have no key: they are named groups of match.regexp
@@ -105,59 +84,33 @@ var properties = [propertyCount]property{
 		take: func(p *mapping.Properties, r *compiledRule, groups []string) {
 			p.Labels, p.Variables = r.labelsOf(groups), r.labelled
 		},
-		show: func(_ *mapping.Spec, set *decided, _ *explaining) string {
-			return strings.Join(labelTexts(set.Labels), ",")
-		},
-	},
-	{
-		name:  "merge",
-		isSet: func(r *compiledRule) bool { return r.Merge != "" },
-		check: func(r *compiledRule) error {
-			return parseWord("merge", r.Merge, mapping.MergeSum, mapping.MergeMax, mapping.MergeMin,
-				mapping.MergeMean, mapping.MergeEach)
-		},
-		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Merge = r.Merge },
-		show: func(s *mapping.Spec, set *decided, _ *explaining) string {
-			if s.Separate || set.Merge == mapping.MergeEach {
-				return string(mapping.MergeEach)
+		show: func(p *mapping.Properties) string {
+			texts := make([]string, len(p.Labels))
+			for i, l := range p.Labels {
+				texts[i] = fmt.Sprintf("%s=%q", l.Name, l.Value)
 			}
-			return string(s.Objects)
+			return strings.Join(texts, ",")
 		},
 	},
-	{
-		name: "elements", agent: true,
-		isSet: func(r *compiledRule) bool { return r.Elements != "" },
-		check: func(r *compiledRule) error {
-			return parseWord("elements", r.Elements, mapping.ElementsSum, mapping.ElementsMax, mapping.ElementsMin,
-				mapping.ElementsMean,
-				mapping.ElementsPeer, mapping.ElementsIndex)
-		},
-		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Elements = r.Elements },
-		show: func(s *mapping.Spec, _ *decided, _ *explaining) string { return cmp.Or(s.Each, string(s.Elements)) },
-	},
-	{
-		name: "nonzero", agent: true,
-		isSet: func(r *compiledRule) bool { return r.Nonzero != nil },
-		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Nonzero = *r.Nonzero },
-		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Nonzero) },
-	},
-	{
-		name:  "object",
-		isSet: func(r *compiledRule) bool { return r.Object != nil },
-		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Object = *r.Object },
-		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Object) },
-	},
-	{
-		name: "companion", agent: true,
+	word("merge", func(r *Rule) mapping.Merge { return r.Merge },
+		func(p *mapping.Properties) *mapping.Merge { return &p.Merge },
+		mapping.MergeSum, mapping.MergeMax, mapping.MergeMin, mapping.MergeMean, mapping.MergeEach),
+	byAgent(word("elements", func(r *Rule) mapping.Elements { return r.Elements },
+		func(p *mapping.Properties) *mapping.Elements { return &p.Elements },
+		mapping.ElementsSum, mapping.ElementsMax, mapping.ElementsMin, mapping.ElementsMean,
+		mapping.ElementsPeer, mapping.ElementsIndex)),
+	byAgent(yesNo("nonzero", func(r *Rule) *bool { return r.Nonzero },
+		func(p *mapping.Properties) *bool { return &p.Nonzero })),
+	yesNo("object", func(r *Rule) *bool { return r.Object }, func(p *mapping.Properties) *bool { return &p.Object }),
+	byAgent(property{
+		name:  "companion",
 		isSet: func(r *compiledRule) bool { return r.Companion != "" },
 		check: (*compiledRule).compileCompanion,
 		take: func(p *mapping.Properties, r *compiledRule, groups []string) {
 			p.Companion = r.companion.expand(groups)
 		},
-		show: func(s *mapping.Spec, _ *decided, _ *explaining) string {
-			return cmp.Or(s.Companion, mapping.NoCompanion)
-		},
-	},
+		show: func(p *mapping.Properties) string { return p.Companion },
+	}),
 	{
 		name:  "buckets",
 		isSet: func(r *compiledRule) bool { return r.Buckets != nil },
@@ -169,38 +122,43 @@ var properties = [propertyCount]property{
 			return nil
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Buckets = r.Buckets },
-		show: func(s *mapping.Spec, _ *decided, _ *explaining) string {
-			texts := make([]string, len(s.Buckets))
-			for i, b := range s.Buckets {
-				texts[i] = number64(b)
-			}
-			return "[" + strings.Join(texts, ", ") + "]"
+		show: func(p *mapping.Properties) string {
+			return strings.ReplaceAll(fmt.Sprint(p.Buckets), " ", ", ")
 		},
 	},
-	{
-		name: "offset", agent: true,
-		isSet: func(r *compiledRule) bool { return r.Offset != nil },
-		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Offset = *r.Offset },
-		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Offset) },
-	},
-	{
-		name:  "rank",
-		isSet: func(r *compiledRule) bool { return r.Rank != "" },
-		check: func(r *compiledRule) error { return parseRank(r.Rank) },
-		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Rank = r.Rank },
-		show: func(_ *mapping.Spec, set *decided, x *explaining) string {
-			return string(cmp.Or(set.Rank, x.basis.Ranks))
-		},
-	},
-	{
-		name:  "open",
-		isSet: func(r *compiledRule) bool { return r.Open != nil },
-		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { p.Open = *r.Open },
-		show:  func(_ *mapping.Spec, set *decided, _ *explaining) string { return strconv.FormatBool(set.Open) },
-	},
+	byAgent(yesNo("offset", func(r *Rule) *bool { return r.Offset },
+		func(p *mapping.Properties) *bool { return &p.Offset })),
+	word("rank", func(r *Rule) mapping.RankMode { return r.Rank },
+		func(p *mapping.Properties) *mapping.RankMode { return &p.Rank }, rankModes...),
+	yesNo("open", func(r *Rule) *bool { return r.Open }, func(p *mapping.Properties) *bool { return &p.Open }),
 }
 
-func number64(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+// yesNo is a property that is true or false.
+func yesNo(name string, key func(r *Rule) *bool, field func(p *mapping.Properties) *bool) property {
+	return property{
+		name:  name,
+		isSet: func(r *compiledRule) bool { return key(&r.Rule) != nil },
+		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { *field(p) = *key(&r.Rule) },
+		show:  func(p *mapping.Properties) string { return strconv.FormatBool(*field(p)) },
+	}
+}
+
+// word is a property that is one of a few words.
+func word[T ~string](name string, key func(r *Rule) T, field func(p *mapping.Properties) *T, known ...T) property {
+	return property{
+		name:  name,
+		isSet: func(r *compiledRule) bool { return key(&r.Rule) != "" },
+		check: func(r *compiledRule) error { return checkWord(name, key(&r.Rule), known...) },
+		take:  func(p *mapping.Properties, r *compiledRule, _ []string) { *field(p) = key(&r.Rule) },
+		show:  func(p *mapping.Properties) string { return string(*field(p)) },
+	}
+}
+
+// byAgent is a property that the agent decides, where a variable is a distribution.
+func byAgent(p property) property {
+	p.agent = true
+	return p
+}
 
 // labelsOf is the labels that the named groups give. A group that stood for nothing gives none, as Prometheus has it.
 func (r *compiledRule) labelsOf(groups []string) []mapping.Label {

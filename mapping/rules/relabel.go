@@ -46,28 +46,37 @@ var environment = []string{
 
 var (
 	targetLabels        = []string{"jobid", "world", "jobname", "partition"}
-	environmentLabel    = regexp.MustCompile(`\Aenv_[A-Za-z_][A-Za-z0-9_]*\z`)
-	replacementVariable = regexp.MustCompile(`\$(?:\$|\{([^}]*)\}|([A-Za-z0-9_]+)|)`)
+	variableName        = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\z`)
+	replacementVariable = regexp.MustCompile(`\$(?:\$|\{([^}]*)\}|([\pL\p{Nd}_]+)|)`) // as regexp.Expand reads it
 )
 
-// checkRelabel finds what is wrong with a rule of identity.
-func checkRelabel(r *Relabel) []finding {
-	var found []finding
+// Compile checks a rule of identity, and returns its regular expression. An error names each key and what to write
+// instead.
+func (r *Relabel) Compile() (*regexp.Regexp, error) {
+	expression, found := r.compile()
+	if len(found) > 0 {
+		return nil, joined(found)
+	}
+	return expression, nil
+}
+
+func (r *Relabel) compile() (expression *regexp.Regexp, found []finding) {
 	note := func(key string, err error) {
 		if err != nil {
 			found = append(found, finding{key, err})
 		}
 	}
 	for i, label := range r.SourceLabels {
-		if name, ok := strings.CutPrefix(label, "env_"); ok && environmentLabel.MatchString(label) &&
-			!slices.Contains(environment, name) {
-			note(fmt.Sprintf("source_labels[%d]", i), complain("docs/labels.md lists those that it sends",
-				"the agent sends no variable %q of a rank's environment", name))
-			continue
-		}
-		if !slices.Contains(sourceLabels, label) && !environmentLabel.MatchString(label) {
-			note(fmt.Sprintf("source_labels[%d]", i), complain(oneOf(sourceLabels)+", or env_<NAME> for a "+
-				"variable of the environment", "there is no source label %q", label))
+		at := fmt.Sprintf("source_labels[%d]", i)
+		switch name, ok := strings.CutPrefix(label, "env_"); {
+		case ok && variableName.MatchString(name):
+			if !slices.Contains(environment, name) {
+				note(at, complain("docs/labels.md lists those that it sends",
+					"the agent sends no variable %q of a rank's environment", name))
+			}
+		case !slices.Contains(sourceLabels, label):
+			note(at, complain(oneOf(sourceLabels)+", or env_<NAME> for a variable of the environment",
+				"there is no source label %q", label))
 		}
 	}
 	switch {
@@ -75,41 +84,40 @@ func checkRelabel(r *Relabel) []finding {
 		note("", complain("write target_label: one of "+strings.Join(targetLabels, ", "),
 			"this rule of identity has no target_label"))
 	case !slices.Contains(targetLabels, r.TargetLabel):
-		note("target_label", complain(oneOf(targetLabels), "the label %q can't be changed",
-			r.TargetLabel))
+		note("target_label", complain(oneOf(targetLabels), "the label %q can't be changed", r.TargetLabel))
 	}
 	if len(r.SourceLabels) == 0 && r.Replacement == nil {
 		note("", complain("write source_labels, or a replacement",
 			"this rule of identity makes the label empty, for it takes its value from nowhere"))
 	}
-	text := r.Regex
-	if text == "" {
-		text = "(.*)"
-	}
-	expression, err := wholeExpression(text)
+	expression, err := wholeExpression(cmp.Or(r.Regex, "(.*)"))
 	note("regex", err)
-	if err != nil || r.Replacement == nil {
-		return found
+	if err == nil && r.Replacement != nil {
+		note("replacement", checkReplacement(*r.Replacement, expression))
 	}
-	if len(*r.Replacement) > maxPattern {
-		note("replacement", complain(fmt.Sprintf("write at most %d", maxPattern), "the replacement has %d bytes",
-			len(*r.Replacement)))
+	return expression, found
+}
+
+// checkReplacement finds a reference to a group that there is not: it would silently be empty.
+func checkReplacement(replacement string, expression *regexp.Regexp) error {
+	if len(replacement) > maxPattern {
+		return complain(fmt.Sprintf("write at most %d", maxPattern), "the replacement has %d bytes", len(replacement))
 	}
-	for _, m := range replacementVariable.FindAllStringSubmatch(*r.Replacement, -1) {
+	for _, m := range replacementVariable.FindAllStringSubmatch(replacement, -1) {
 		ref := cmp.Or(m[1], m[2])
-		if m[0] == "$$" {
+		if m[0] == "$$" || ref == "0" { // of these the second is all of it
 			continue
 		}
-		if ref == "0" {
-			continue // all of it
+		if ref == "" {
+			return complain("write $1 or ${1}, and $$ for a dollar sign", "replacement %q: a $ that no group follows",
+				replacement)
 		}
-		if _, err := groupNumber(ref, expression, false); err != nil {
-			remedy := err.Error()
-			if _, err := groupNumber(ref[:min(1, len(ref))], expression, false); err == nil && len(ref) > 1 {
+		if n, remedy := groupNumber(ref, expression); n == 0 {
+			if n, _ := groupNumber(ref[:1], expression); n > 0 {
 				remedy = "write ${" + ref[:1] + "}" + ref[1:]
 			}
-			note("replacement", complain(remedy, "replacement %q: there is no group %q", *r.Replacement, ref))
+			return complain(remedy, "replacement %q: there is no group %q", replacement, ref)
 		}
 	}
-	return found
+	return nil
 }

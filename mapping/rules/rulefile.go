@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,6 +18,7 @@ type File struct {
 
 // Settings is what all files together say, and the shipped rules behind theirs.
 type Settings struct {
+	Files    []string // that were read
 	Rank     mapping.RankMode
 	Limits   Limits // with defaults
 	Identity []Relabel
@@ -31,7 +33,7 @@ const maxFile = 1 << 20
 func Parse(name string, text []byte) (*File, error) {
 	p, problems := parseFile(name, text)
 	if len(problems) == 0 {
-		all := together{partly: true}
+		var all together
 		problems = append(all.add(p), all.check()...)
 	}
 	if len(problems) > 0 {
@@ -45,18 +47,18 @@ type parsed struct {
 	File
 	name     string
 	compiled []*compiledRule
-	places   map[string]place // by path: "rules[0].match.name"
+	places   map[string]Problem // by path: "rules[0].match.name"; where it stands, nothing else
 }
 
 // at is where a path stands; where it doesn't, what it is part of.
-func (p *parsed) at(path string) place {
+func (p *parsed) at(path string) Problem {
 	for {
 		if at, ok := p.places[path]; ok {
 			return at
 		}
 		i := strings.LastIndexAny(path, ".[")
 		if i < 0 {
-			return place{1, 1}
+			return Problem{File: p.name, Line: 1, Column: 1}
 		}
 		path = path[:i]
 	}
@@ -64,7 +66,7 @@ func (p *parsed) at(path string) place {
 
 // parseFile checks each rule for itself. What files have to do with one another is together's.
 func parseFile(name string, text []byte) (*parsed, Problems) {
-	p := &parsed{name: name, places: map[string]place{}}
+	p := &parsed{name: name, places: map[string]Problem{}}
 	problems := p.read(text)
 	if len(problems) > 0 {
 		return p, problems
@@ -73,15 +75,21 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 		if f.key != "" && path != "" {
 			path += "."
 		}
-		problems = append(problems, f.problem(name, p.at(path+f.key)))
+		at := p.at(path + f.key)
+		at.What = f.err.Error()
+		if c := (*complaint)(nil); errors.As(f.err, &c) {
+			at.What, at.Remedy = c.what, c.remedy
+		}
+		problems = append(problems, at)
 	}
 	for _, f := range p.checkHead() {
 		note("", f)
 	}
 	for i := range p.Identity {
 		path := fmt.Sprintf("identity[%d]", i)
-		p.Identity[i].Source = Source{name, p.at(path).line}
-		for _, f := range checkRelabel(&p.Identity[i]) {
+		p.Identity[i].Source = Source{name, p.at(path).Line}
+		_, found := p.Identity[i].compile()
+		for _, f := range found {
 			note(path, f)
 		}
 	}
@@ -92,7 +100,7 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 	}
 	for i := range p.Rules {
 		path := fmt.Sprintf("rules[%d]", i)
-		p.Rules[i].Source = Source{name, p.at(path).line}
+		p.Rules[i].Source = Source{name, p.at(path).Line}
 		c, found := compileRule(p.Rules[i])
 		if len(found) == 0 {
 			found = checkRule(c)

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -13,17 +12,8 @@ import (
 // version.
 const maxRuleSets = 256
 
-// Set is the rules for one library, each with what can be seen at a glance: a rule that can't match a variable by
-// its class or by the beginning of its name need not be tried.
-type Set struct {
-	rules []*compiledRule
-	hints []hint
-}
-
-type hint struct {
-	prefix  string // every name that matches begins with it
-	classes uint16 // a bit for each that matches
-}
+// Set is the rules for one library.
+type Set struct{ rules []*compiledRule }
 
 // Compiled is rules that have been checked, in their order. It is safe for concurrent use.
 type Compiled struct {
@@ -54,41 +44,11 @@ func (c *Compiled) ForLibrary(lib mapping.Library) *Set {
 		return set
 	}
 	set := &Set{rules: forLibrary(c.rules, lib)}
-	for _, r := range set.rules {
-		set.hints = append(set.hints, hintOf(r))
-	}
 	if len(c.sets) < maxRuleSets {
 		c.sets[lib] = set
 	}
 	return set
 }
 
-func hintOf(r *compiledRule) hint {
-	h := hint{prefix: r.prefix, classes: ^uint16(0)}
-	if len(r.classes) > 0 {
-		h.classes = 0
-		for _, class := range r.classes {
-			h.classes |= 1 << class
-		}
-	}
-	return h
-}
-
 // Decide says what the rules make of a variable.
-func (s *Set) Decide(v *mpit.Variable) mapping.Properties {
-	var scratch [32]*compiledRule
-	return decide(s.candidates(v, scratch[:0]), v).Properties
-}
-
-// candidates appends to scratch the rules that can match v, in their order.
-func (s *Set) candidates(v *mpit.Variable, scratch []*compiledRule) []*compiledRule {
-	for i := range s.hints {
-		h := &s.hints[i]
-		if h.classes != ^uint16(0) && (v.Class > 15 || h.classes&(1<<v.Class) == 0) ||
-			!strings.HasPrefix(v.Name, h.prefix) {
-			continue
-		}
-		scratch = append(scratch, s.rules[i])
-	}
-	return scratch
-}
+func (s *Set) Decide(v *mpit.Variable) mapping.Properties { return decide(s.rules, v).Properties }

@@ -86,16 +86,15 @@ func lineOf(text string) (line int, rest string) {
 
 // locate notes where a value and all that is in it stand, and finds what is empty.
 func (p *parsed) locate(path string, n *yaml.Node) (problems Problems) {
-	p.places[path] = place{n.Line, n.Column}
+	here := Problem{File: p.name, Line: n.Line, Column: n.Column}
+	p.places[path] = here
 	mayBeEmpty := strings.HasSuffix(path, ".replacement") || strings.HasSuffix(path, ".separator")
 	switch {
 	case strings.HasPrefix(path, "limits.") && n.Kind == yaml.ScalarNode && n.ShortTag() != "!!int":
-		return Problems{{File: p.name, Line: n.Line, Column: n.Column, What: path + " is " + n.Value,
-			Remedy: "write a whole number"}} // 1.5 would become 1
+		return Problems{here.because("write a whole number", "%s is %s", path, n.Value)} // 1.5 would become 1
 	case n.ShortTag() == "!!null", n.Kind == yaml.SequenceNode && len(n.Content) == 0,
 		n.Kind == yaml.ScalarNode && n.Value == "" && !mayBeEmpty:
-		return Problems{{File: p.name, Line: n.Line, Column: n.Column, What: path + " has no value",
-			Remedy: "write one, or take the key out"}}
+		return Problems{here.because("write one, or take the key out", "%s has no value", path)}
 	case n.Kind == yaml.SequenceNode:
 		for i, item := range n.Content {
 			problems = append(problems, p.locate(fmt.Sprintf("%s[%d]", path, i), item)...)

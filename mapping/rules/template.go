@@ -2,6 +2,7 @@ package rules
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,102 +16,63 @@ type templatePart struct {
 	group int
 }
 
+// reference is what a $ begins in a template: $$, $1 or ${group}; the last alternative is a lone $.
+var reference = regexp.MustCompile(`\$(?:\$|[0-9]|\{[^}]*\}|)`)
+
 // parseTemplate reads $1 and ${group}; $$ is a $. pattern is what the groups are of; nil: of nothing.
-func parseTemplate(text string, pattern *regexp.Regexp, glob bool) (template, error) {
+func parseTemplate(text string, pattern *regexp.Regexp) (template, error) {
 	var t template
-	literal := ""
-	for i := 0; i < len(text); i++ {
-		if text[i] != '$' {
-			literal += text[i : i+1]
-			continue
-		}
-		rest := text[i+1:]
-		var ref string
-		switch {
-		case strings.HasPrefix(rest, "$"):
-			literal += "$"
-			i++
-			continue
-		case strings.HasPrefix(rest, "{") && strings.Contains(rest, "}"):
-			ref = rest[1:strings.IndexByte(rest, '}')]
-			i += len(ref) + 2
-		case rest != "" && rest[0] >= '0' && rest[0] <= '9':
-			ref = rest[:1]
-			i++
-		default:
-			return nil, complain("write $1 or ${group}", "%q: a $ that no group follows", text)
-		}
-		n, err := groupNumber(ref, pattern, glob)
-		if err != nil {
-			return nil, complain(err.Error(), "%q: there is no group %q", text, ref)
-		}
+	literal, at := "", 0
+	flush := func() {
 		if literal != "" {
 			t = append(t, templatePart{text: literal})
-			literal = ""
 		}
-		t = append(t, templatePart{group: n})
+		literal = ""
 	}
-	if literal != "" {
-		t = append(t, templatePart{text: literal})
+	for _, found := range reference.FindAllStringIndex(text, -1) {
+		literal += text[at:found[0]]
+		at = found[1]
+		switch ref := strings.Trim(text[found[0]+1:at], "{}"); ref {
+		case "$":
+			literal += "$"
+		case "":
+			return nil, complain("write $1 or ${group}", "%q: a $ that no group follows", text)
+		default:
+			n, remedy := groupNumber(ref, pattern)
+			if n == 0 {
+				return nil, complain(remedy, "%q: there is no group %q", text, ref)
+			}
+			flush()
+			t = append(t, templatePart{group: n})
+		}
 	}
+	literal += text[at:]
+	flush()
 	return t, nil
 }
 
-// groupNumber finds a group by its name or number. The error is a remedy.
-func groupNumber(ref string, pattern *regexp.Regexp, glob bool) (int, error) {
-	groups := 0
-	var named []string
+// groupNumber finds a group by its name or number; 0: there is none, and what to do instead.
+func groupNumber(ref string, pattern *regexp.Regexp) (n int, remedy string) {
+	var known []string
 	if pattern != nil {
-		groups = pattern.NumSubexp()
-		for _, name := range pattern.SubexpNames() {
-			if name != "" {
-				named = append(named, name)
+		for i, name := range pattern.SubexpNames()[1:] {
+			number := strconv.Itoa(i + 1)
+			if ref == number || ref == name && name != "" {
+				return i + 1, ""
+			}
+			if known = append(known, "$"+number); name != "" {
+				known[i] = "${" + name + "}"
 			}
 		}
 	}
-	if n, err := strconv.Atoi(ref); err == nil && n >= 1 && n <= groups {
-		return n, nil
+	if len(known) == 0 {
+		return 0, "take the $ out, or match by a pattern that has a * or groups"
 	}
-	if pattern != nil && ref != "" {
-		if n := pattern.SubexpIndex(ref); n > 0 {
-			return n, nil
-		}
-	}
-	switch {
-	case groups == 0 && glob:
-		return 0, errText("put a * into the pattern, or take the $ out")
-	case groups == 0:
-		return 0, errText("take the $ out, or match by a pattern that has groups")
-	case glob:
-		return 0, errText("$1 is what the first * stood for; the pattern gives " + numbered(groups))
-	case len(named) > 0:
-		return 0, errText("the groups are " + strings.Join(named, ", ") + ", by number " + numbered(groups))
-	case groups == 1:
-		return 0, errText("the only group is $1")
-	}
-	return 0, errText("the groups are " + numbered(groups))
+	return 0, oneOf(known)
 }
-
-// numbered is the groups by number.
-func numbered(groups int) string {
-	if groups == 1 {
-		return "$1"
-	}
-	return "$1 to $" + strconv.Itoa(groups)
-}
-
-type errText string
-
-func (e errText) Error() string { return string(e) }
 
 // literal is the template's text without its groups.
-func (t template) literal() string {
-	var b strings.Builder
-	for _, p := range t {
-		b.WriteString(p.text)
-	}
-	return b.String()
-}
+func (t template) literal() string { return t.expand(nil) }
 
 // lastWord is the last word of the texts that it makes, where all end in the same one; else "".
 func (t template) lastWord() string {
@@ -127,19 +89,11 @@ func (t template) lastWord() string {
 
 // uses says whether a group stands in it.
 func (t template) uses(group int) bool {
-	for _, p := range t {
-		if p.group == group && group > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t, func(p templatePart) bool { return p.group == group })
 }
 
 // expand puts in what the groups stood for.
 func (t template) expand(groups []string) string {
-	if len(t) == 1 && t[0].group == 0 {
-		return t[0].text
-	}
 	var b strings.Builder
 	for _, p := range t {
 		b.WriteString(p.text)

@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -18,14 +20,12 @@ type together struct {
 	identity []Relabel
 	rules    []*compiledRule
 	set      map[string]setting // rank, limits.series …: what has been set, and where
-	partly   bool               // there may be more files, before and behind these
 }
 
 // setting is a value that stands once in all files.
 type setting struct {
 	value any
-	file  string
-	at    place
+	where Problem // its place alone
 }
 
 // add takes a file's settings, and finds those that say something else than an earlier file.
@@ -35,19 +35,15 @@ func (t *together) add(p *parsed) Problems {
 	}
 	var problems Problems
 	once := func(path string, value any) bool {
-		s := setting{value, p.name, p.at(path)}
 		first, there := t.set[path]
-		switch {
-		case !there:
-			t.set[path] = s
+		if !there {
+			t.set[path] = setting{value, p.at(path)}
 			return true
-		case first.value != value:
-			problems = append(problems, Problem{
-				File: s.file, Line: s.at.line, Column: s.at.column,
-				What: fmt.Sprintf("%s is %v here, and %v in %s:%d", strings.TrimPrefix(path, "limits."), value,
-					first.value, first.file, first.at.line),
-				Remedy: "it stands once for all files: take one out",
-			})
+		}
+		if first.value != value {
+			problems = append(problems, p.at(path).because("it stands once for all files: take one out",
+				"%s is %v here, and %v in %s:%d", strings.TrimPrefix(path, "limits."), value, first.value,
+				first.where.File, first.where.Line))
 		}
 		return false
 	}
@@ -64,39 +60,30 @@ func (t *together) add(p *parsed) Problems {
 	before := len(t.rules)
 	t.rules = append(t.rules, p.compiled...)
 	if len(t.rules) > maxRules && before <= maxRules {
-		problems = append(problems, Problem{
-			File: p.name, Line: 1, Column: 1, What: fmt.Sprintf("with this file there are more than %d rules",
-				maxRules),
-			Remedy: "write patterns that hold for many variables at once",
-		})
+		problems = append(problems, Problem{File: p.name, Line: 1, Column: 1}.because(
+			"write patterns that hold for many variables at once", "with this file there are more than %d rules", maxRules))
 	}
 	return problems
 }
 
-// check finds limits of a part above those of the whole.
-func (t *together) check() Problems {
-	var problems Problems
+// check finds limits of a part above those of the whole, which has its default where no file says it.
+func (t *together) check() (problems Problems) {
 	list := t.limits.list()
-	for i := len(list) - 1; i > 0; i-- {
-		for j := i - 1; j >= 0; j-- {
-			part, whole := list[i], list[j]
-			least, other := *whole.value, t.set["limits."+whole.key]
-			which, remedy := fmt.Sprintf(" in %s:%d, which is %d", other.file, other.at.line, least),
-				fmt.Sprintf("write at most %d", least)
-			if least == 0 && !t.partly {
-				least = whole.standard
-				which, remedy = fmt.Sprintf(", which is %d by default", least),
-					fmt.Sprintf("write at most %d, or %s as well", least, whole.key)
-			}
-			if *part.value == 0 || least == 0 || *part.value <= least {
+	for i, part := range list {
+		for _, whole := range slices.Backward(list[:i]) {
+			most := cmp.Or(*whole.value, whole.standard)
+			if *part.value <= most {
 				continue
 			}
-			at := t.set["limits."+part.key]
-			problems = append(problems, Problem{
-				File: at.file, Line: at.at.line, Column: at.at.column,
-				What:   fmt.Sprintf("%s is %d, more than %s%s", part.key, *part.value, whole.key, which),
-				Remedy: remedy,
-			})
+			where, remedy := fmt.Sprintf(", which is %d by default", most), fmt.Sprintf("write at most %d", most)
+			if *whole.value == 0 {
+				remedy += ", or " + whole.key + " as well"
+			} else {
+				set := t.set["limits."+whole.key].where
+				where = fmt.Sprintf(" in %s:%d, which is %d", set.File, set.Line, most)
+			}
+			problems = append(problems, t.set["limits."+part.key].where.because(remedy, "%s is %d, more than %s%s",
+				part.key, *part.value, whole.key, where))
 			break
 		}
 	}

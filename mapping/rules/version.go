@@ -2,89 +2,84 @@ package rules
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// version is the numbers of a version. What follows them (rc2, a1) is left out, so that a rule for 6.0 holds for
-// 6.0.0rc2 too.
-type version []int
+// operators are those that bounds begin with.
+var operators = []string{"<", "<=", ">", ">=", "="}
 
-func parseVersion(s string) version {
-	var v version
-	for part := range strings.SplitSeq(s, ".") {
-		end := 0
-		for end < len(part) && end < 9 && part[end] >= '0' && part[end] <= '9' {
-			end++
-		}
-		if end == 0 {
-			break
-		}
-		n, _ := strconv.Atoi(part[:end])
-		v = append(v, n)
-		if end < len(part) {
-			break
-		}
-	}
-	return v
+// splitBound takes the operator off a bound such as ">=4.0".
+func splitBound(bound string) (operator, rest string) {
+	rest = strings.TrimLeft(bound, "<>=")
+	return bound[:len(bound)-len(rest)], rest
 }
 
-// compare is -1, 0 or 1; numbers that one of them lacks are zero.
-func (v version) compare(w version) int {
-	for i := range max(len(v), len(w)) {
-		var a, b int
-		if i < len(v) {
-			a = v[i]
-		}
-		if i < len(w) {
-			b = w[i]
-		}
-		if a != b {
-			if a < b {
-				return -1
-			}
-			return 1
-		}
+// meets says whether a bound is met by what compares so with it (-1, 0 or 1).
+func meets(operator string, compared int) bool {
+	switch operator {
+	case "<":
+		return compared < 0
+	case "<=":
+		return compared <= 0
+	case ">":
+		return compared > 0
+	case ">=":
+		return compared >= 0
 	}
-	return 0
+	return compared == 0
+}
+
+// version is the numbers of a version, without zeros at the end: 4.0 is the same as 4.
+type version []int
+
+// plainVersion is the numbers that a version begins with.
+var plainVersion = regexp.MustCompile(`\A[0-9]{1,9}(\.[0-9]{1,9})*`)
+
+// parseVersion reads a version; ok is false where it isn't known. What follows the numbers (rc2, a1) is left out, so
+// that a rule for 6.0 holds for 6.0.0rc2 too.
+func parseVersion(s string) (v version, ok bool) {
+	s = plainVersion.FindString(s)
+	for number := range strings.SplitSeq(s, ".") {
+		n, _ := strconv.Atoi(number)
+		v = append(v, n)
+	}
+	for len(v) > 0 && v[len(v)-1] == 0 {
+		v = v[:len(v)-1]
+	}
+	return v, s != ""
 }
 
 // versionRange is a conjunction of bounds: ">=4.0 <5.1".
 type versionRange []versionBound
 
 type versionBound struct {
-	op string
-	v  version
+	operator string
+	version  version
 }
-
-// plainVersion is a version of bounds: a suffix such as rc2 is not looked at, so it must not stand there.
-var plainVersion = regexp.MustCompile(`\A[0-9]{1,9}(\.[0-9]{1,9})*\z`)
 
 func parseRange(s string) (versionRange, error) {
 	var r versionRange
 	for field := range strings.FieldsSeq(s) {
-		rest := strings.TrimLeft(field, "<>=")
-		op := field[:len(field)-len(rest)]
-		switch op {
-		case "<", "<=", ">", ">=", "=":
-		case "":
+		operator, rest := splitBound(field)
+		switch {
+		case operator == "":
 			return nil, complain(`write a bound, such as ">=`+mapping.CleanText(rest, 32)+`" or "=4.1.2"`,
 				"version range %q: %q does not start with <, <=, >, >= or =", s, field)
-		default:
-			return nil, complain("write <, <=, >, >= or =", "version range %q: %q is no bound", s, op)
-		}
-		if rest == "" {
+		case !slices.Contains(operators, operator):
+			return nil, complain("write <, <=, >, >= or =", "version range %q: %q is no bound", s, operator)
+		case rest == "":
 			return nil, complain(`write it right before its version, as in ">=4.0 <5.1"`,
 				"version range %q: %q has no number", s, field)
-		}
-		if !plainVersion.MatchString(rest) {
+		case plainVersion.FindString(rest) != rest:
 			return nil, complain("write numbers with points, such as 4.0; what follows them in a library's version, "+
-				"as rc2, is not looked at",
-				"version range %q: %q is no version", s, rest)
+				"as rc2, is not looked at", "version range %q: %q is no version", s, rest)
 		}
-		r = append(r, versionBound{op: op, v: parseVersion(rest)})
+		v, _ := parseVersion(rest)
+		r = append(r, versionBound{operator, v})
 	}
 	if s != "" && len(r) == 0 {
 		return nil, complain(`write bounds, such as ">=4.0 <5.1"`, "the version range is empty")
@@ -96,42 +91,22 @@ func parseRange(s string) (versionRange, error) {
 	return r, nil
 }
 
-// interval is the versions between low and high, without an end where that is open. A nil high has no bound.
-func (r versionRange) interval() (low, high version, lowOpen, highOpen bool) {
-	up := func(v version, open bool) {
-		if c := v.compare(low); c > 0 || c == 0 && open {
-			low, lowOpen = v, open
-		}
-	}
-	down := func(v version, open bool) {
-		if high == nil {
-			high, highOpen = v, open
-		} else if c := v.compare(high); c < 0 || c == 0 && open {
-			high, highOpen = v, open
-		}
-	}
+// empty says whether no version lies within: not the lowest, none of the bounds', and none right behind one of these.
+// Between any two there is a third: 4.0.0.1 between 4.0 and 4.0.1.
+func (r versionRange) empty() bool {
+	longest := 0
 	for _, b := range r {
-		switch b.op {
-		case "<", "<=":
-			down(b.v, b.op == "<")
-		case ">", ">=":
-			up(b.v, b.op == ">")
-		case "=":
-			up(b.v, false)
-			down(b.v, false)
-		}
+		longest = max(longest, len(b.version))
 	}
-	return low, high, lowOpen, highOpen
+	behind := append(make(version, longest), 1)
+	some := func(b versionBound) bool { return r.has(b.version) || r.has(slices.Concat(b.version, behind)) }
+	return !r.has(nil) && !slices.ContainsFunc(r, some)
 }
 
-// empty says whether no version lies within. Between any two there is a third: 4.0.0.1 between 4.0 and 4.0.1.
-func (r versionRange) empty() bool {
-	low, high, lowOpen, highOpen := r.interval()
-	if high == nil {
-		return false
-	}
-	c := low.compare(high)
-	return c > 0 || c == 0 && (lowOpen || highOpen)
+func (r versionRange) has(v version) bool {
+	return !slices.ContainsFunc(r, func(b versionBound) bool {
+		return !meets(b.operator, slices.Compare(v, b.version))
+	})
 }
 
 // holds is false for a version that isn't known, unless the range is empty.
@@ -139,28 +114,6 @@ func (r versionRange) holds(s string) bool {
 	if len(r) == 0 {
 		return true
 	}
-	v := parseVersion(s)
-	if len(v) == 0 {
-		return false
-	}
-	for _, b := range r {
-		c := v.compare(b.v)
-		ok := false
-		switch b.op {
-		case "<":
-			ok = c < 0
-		case "<=":
-			ok = c <= 0
-		case ">":
-			ok = c > 0
-		case ">=":
-			ok = c >= 0
-		case "=":
-			ok = c == 0
-		}
-		if !ok {
-			return false
-		}
-	}
-	return true
+	v, known := parseVersion(s)
+	return known && r.has(v)
 }

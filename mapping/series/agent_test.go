@@ -388,7 +388,7 @@ func restart(t fataler, r *Rank, a *agent, list ...rules.Rule) *Rank {
 	t.Helper()
 	again := NewRank(newMapper(t, list...), variables.Process{Library: mapping.Library{Name: mapping.MPICH,
 		Version: "4.0.2"}, Older: a.now()})
-	again.room.variable = r.room.variable
+	again.room.limit = r.room.limit
 	if own, ok := r.room.shared.(ownRoom); ok {
 		limitTo(again, own.weight, own.reason)
 	}

@@ -16,19 +16,22 @@ type cellID struct {
 	elem   int32  // -1: elements merged
 }
 
+func (id cellID) compare(o cellID) int {
+	return cmp.Or(strings.Compare(id.object, o.object), cmp.Compare(id.number, o.number), cmp.Compare(id.elem, o.elem))
+}
+
 // cell is where the values of one variable and one name come together. There are very many.
 type cell struct {
 	v      *variable
 	id     cellID
-	series *mapping.Series
+	series *mapping.Series // nil: of a STATE
 
 	// Of the handles, in the running Update.
 	sum         float64 // unscaled
 	known, want int32   // how many values it is made of, and how many it should be
 
-	count   mapping.Count // ModeCount; of a watermark the last merged value, unscaled, which becomes fixed
-	fixed   float64       // of freed objects, unscaled
-	created int64         // Unix nanoseconds of the earliest contribution, 0 unknown
+	count mapping.Count // ModeCount; of a watermark the last merged value, unscaled, which becomes fixed
+	fixed float64       // of freed objects, unscaled
 
 	state *stateCell // of a STATE
 	timer *timer
@@ -36,6 +39,7 @@ type cell struct {
 	seen       uint32 // generation
 	fixedKnown bool
 	anew       bool // it has begun at zero: what had been counted before is not in it
+	removed    bool // the variable has it no more
 }
 
 // stateCell is the series of a STATE.
@@ -46,68 +50,56 @@ type stateCell struct {
 	now     int64             // the present value
 }
 
-// find looks for a cell. Cells are mostly asked for in the order that they have: without an index, as long as that
-// goes well.
-func (v *variable) find(id cellID) *cell {
-	n := len(v.list)
-	if int(v.next) < n && v.list[v.next].id == id {
-		v.next++
-		return v.list[v.next-1]
+// timer is what a cell of a timer, or of a distribution of sizes, keeps besides the sum that has been counted.
+type timer struct {
+	hist mapping.Histogram
+
+	// One of the two: observations are counted by the agent, or estimated here.
+	exact    *exact
+	estimate *estimate
+}
+
+func newTimer(v *variable) *timer {
+	t := &timer{hist: mapping.Histogram{Bytes: v.Sizes(), Schema: mapping.NativeSchema, Bounds: v.Buckets,
+		Counts: make([]uint64, len(v.Buckets)+1)}}
+	if v.Exact {
+		t.hist.Schema, t.exact = mapping.ExactSchema, &exact{}
+	} else {
+		t.estimate = &estimate{}
 	}
-	if n == 0 || !v.unsorted && id.compare(v.list[n-1].id) > 0 {
-		return nil
-	}
-	if v.cells == nil {
-		v.cells = make(map[cellID]*cell, n)
-		for _, c := range v.list {
-			v.cells[c.id] = c
-		}
-	}
-	return v.cells[id]
+	return t
 }
 
 // newSeries has the labels of the cell, and of a state its name.
 func (c *cell) newSeries(from *slabs, state string) *mapping.Series {
 	v := c.v
-	n := len(v.Labels)
-	for _, there := range []bool{v.Mode == mapping.ModeState, v.Label != "", c.id.number != 0, c.id.elem >= 0} {
-		if there {
-			n++
-		}
-	}
-	labels := append(from.labels(n), v.Labels...)
+	own := make([]mapping.Label, 0, 4)
 	if v.Mode == mapping.ModeState {
-		labels = append(labels, mapping.Label{Name: "state", Value: state})
+		own = append(own, mapping.Label{Name: "state", Value: state})
 	}
 	if v.Label != "" {
-		labels = append(labels, mapping.Label{Name: v.Label, Value: c.id.object})
+		own = append(own, mapping.Label{Name: v.Label, Value: c.id.object})
 	}
 	if c.id.number != 0 {
-		labels = append(labels, mapping.Label{Name: "object", Value: strconv.FormatUint(uint64(c.id.number), 10)})
+		own = append(own, mapping.Label{Name: "object", Value: strconv.FormatUint(uint64(c.id.number), 10)})
 	}
 	if c.id.elem >= 0 {
-		labels = append(labels, mapping.Label{Name: v.Each, Value: elementName(int(c.id.elem))})
+		own = append(own, mapping.Label{Name: v.Each, Value: elementName(int(c.id.elem))})
 	}
+	labels := from.labels.take(len(v.Labels) + len(own))
+	copy(labels[copy(labels, v.Labels):], own)
 	if len(labels) > 1 {
 		slices.SortFunc(labels, func(a, b mapping.Label) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	s := from.newSeries()
+	s := from.series.one()
 	s.Metric, s.Labels, s.Together, s.Meaning = v.Metric, labels, mapping.NewTogether(v.Ranks, v.Across), v.meaning
 	return s
 }
 
 // since moves the beginning of a cell to an earlier time, never to a later one; 0 is not known.
 func (c *cell) since(at int64) {
-	if at > 0 && !c.anew && (c.created == 0 || at < c.created) {
-		c.created = at
-		c.setCreated()
-	}
-}
-
-// setCreated tells the series when it was zero.
-func (c *cell) setCreated() {
-	if c.series != nil && c.created > 0 {
-		c.series.Since = c.created
+	if s := c.series; s != nil && at > 0 && !c.anew && (s.Since == 0 || at < s.Since) {
+		s.Since = at
 	}
 }
 
@@ -120,8 +112,27 @@ func (c *cell) merge(m mapping.Merge, x float64) {
 	c.known++
 }
 
-// settle makes the value of a cell that counts out of its parts.
-func (c *cell) settle(in *intake) {
+// begin forgets what handles had in an Update.
+func (c *cell) begin() {
+	c.sum, c.known, c.want = 0, 0, 0
+	if c.timer != nil && c.timer.estimate != nil {
+		c.timer.estimate.sum, c.timer.estimate.known = 0, false
+	}
+}
+
+// publish makes the values of its series out of the parts of a cell.
+func (c *cell) publish(in *intake) {
+	switch c.v.Mode {
+	case mapping.ModeCount:
+		c.publishCount(in)
+	case mapping.ModeState:
+		c.publishState(in)
+	default:
+		c.publishGauge(in)
+	}
+}
+
+func (c *cell) publishCount(in *intake) {
 	known := c.known > 0 || c.fixedKnown
 	if c.v.Exact {
 		known = c.known == c.want && (c.want > 0 || c.fixedKnown) // its buckets and its time are of one moment
@@ -130,17 +141,23 @@ func (c *cell) settle(in *intake) {
 	case !known:
 	case !mapping.Finite(now):
 		in.dropped[mapping.ReasonNotANumber]++
-	case !c.count.Known() && c.v.of.Since > 0 && c.created < c.v.of.Since:
-		c.anew, c.created = true, in.at
-		c.setCreated()
+	case !c.count.Known() && c.v.of.Since > 0 && c.series.Since < c.v.of.Since:
+		c.anew, c.series.Since = true, in.at
 		c.count.Skip(now)
 	default:
 		c.count.Take(now)
 	}
-	if c.timer != nil && c.count.Known() {
-		c.timer.settle(c, in, known)
-	}
 	x := c.count.Total() * c.v.Scale
+	if t := c.timer; t != nil && c.count.Known() {
+		switch {
+		case t.estimate != nil:
+			t.estimate.settle(c.anew)
+		default:
+			if t.hist.Sum = x; known {
+				t.tally(c, in)
+			}
+		}
+	}
 	c.series.Value, c.series.Valid = x, c.count.Known() && mapping.Finite(x)
 }
 
@@ -192,32 +209,35 @@ func (c *cell) publishState(in *intake) {
 		}
 	default:
 		if t.outside == nil || t.shown != t.now {
-			t.outside, t.shown, in.relist = c.newSeries(&slabs{}, c.v.OutsideName(c.v.of.Info.Enum, t.now)), t.now,
-				true
+			name := c.v.OutsideName(c.v.of.Info.Enum, t.now)
+			t.outside, t.shown, in.relist = c.newSeries(&slabs{}, name), t.now, true
 		}
 		t.outside.Value, t.outside.Valid = 1, true
+	}
+}
+
+// restart lets a cell that counts begin at zero: what is read next counts as a whole.
+func (c *cell) restart(at int64) {
+	c.count, c.anew, c.series.Since = mapping.Count{}, true, at
+	if c.timer == nil {
+		return
+	}
+	*c.timer = *newTimer(c.v)
+	if d := c.timer.exact; d != nil {
+		d.known = true
+	} else {
+		c.timer.estimate.events.Skip(0)
 	}
 }
 
 // lose says that nothing contributes to a cell any more: what contributes later counts as a whole.
 func (c *cell) lose() {
 	c.count.Skip(0)
-	if c.timer != nil {
-		c.timer.lose(int(c.v.bucketCount))
+	switch {
+	case c.timer == nil:
+	case c.timer.exact != nil:
+		c.timer.exact.last = make([]uint64, c.v.bucketCount)
+	default:
+		c.timer.estimate.events.Skip(0)
 	}
-}
-
-func (v *variable) sort() {
-	if !v.unsorted {
-		return
-	}
-	v.unsorted = false
-	slices.SortFunc(v.list, func(a, b *cell) int { return a.id.compare(b.id) })
-}
-
-func (id cellID) compare(o cellID) int {
-	if c := strings.Compare(id.object, o.object); c != 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(id.number, o.number), cmp.Compare(id.elem, o.elem))
 }

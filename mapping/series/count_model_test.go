@@ -441,7 +441,7 @@ func (m *counted) compareWithTruth(t *rapid.T, v *variable, whole bool) {
 			}
 		}
 	}
-	read = read && !slices.ContainsFunc(m.r.reading, func(h *handle) bool { return h.v == v && h.offset < 0 })
+	read = read && !slices.ContainsFunc(m.r.reading, func(h *handle) bool { return h.v == v && h.of.Offset < 0 })
 	truth := m.truth[key]
 	if sum > truth {
 		t.Fatalf("%v: the program counted %v, and %v is shown", key, truth, sum)

@@ -279,21 +279,21 @@ func TestRulesOfDistributions(t *testing.T) {
 		assert.Equal(t, mapping.ReasonRule, reason)
 	})
 	t.Run("explained", func(t *testing.T) {
-		e := newMapper(t, rules.Rule{Unit: "us", Class: "level", Scale: &micro,
-			Name: "w"}).Explain(mapping.Library{}, variable)
-		got := map[string]rules.Decision{}
-		for _, d := range e.Decisions {
-			got[d.Property] = d
-		}
-		assert.Equal(t, rules.Decision{Property: "unit", Value: "s", Agent: true}, got["unit"])
-		assert.Equal(t, rules.Decision{Property: "class", Value: "timer", Agent: true}, got["class"])
-		assert.Equal(t, rules.Decision{Property: "scale", Value: "9.313225746154785e-10", Agent: true}, got["scale"])
-		assert.NotNil(t, got["name"].Rule)
-		assert.Equal(t, "[9.5367431640625e-07, 3.814697265625e-06, 1.52587890625e-05, 6.103515625e-05, "+
-			"0.000244140625, 0.0009765625, 0.00390625, 0.015625, 0.0625, 0.25, 1, 4, 16]", got["buckets"].Value)
-		assert.Equal(t, "mpit_w_seconds", e.Metric.Name)
-		assert.Empty(t, newMapper(t, rules.Rule{Match: rules.Match{Verbosity: "user_basic"},
-			Unit: "us"}).Explain(mapping.Library{}, variable).Unsure, "whatever its verbosity is")
+		m := newMapper(t, rules.Rule{Unit: "us", Class: "level", Scale: &micro, Name: "w"})
+		decisions, _ := m.Explain(mapping.Library{}, variable)
+		assert.Equal(t, []rules.Decision{
+			{Property: "class", By: rules.Agent, Value: "timer"}, {Property: "unit", By: rules.Agent, Value: "s"},
+			{Property: "scale", By: rules.Agent, Value: "9.313225746154785e-10"},
+			{Property: "name", By: "a rule", Value: "w"},
+			{Property: "elements", By: rules.Agent, Value: ""}, {Property: "nonzero", By: rules.Agent, Value: "false"},
+			{Property: "companion", By: rules.Agent, Value: "none"},
+			{Property: "offset", By: rules.Agent, Value: "false"},
+		}, decisions)
+		metric, _, _ := m.Metric(mapping.Library{}, variable)
+		assert.Equal(t, "mpit_w_seconds", metric.Name)
+		_, unsure := newMapper(t, rules.Rule{Match: rules.Match{Verbosity: "user_basic"}, Unit: "us"}).
+			Explain(mapping.Library{}, variable)
+		assert.Empty(t, unsure, "whatever its verbosity is")
 	})
 }
 

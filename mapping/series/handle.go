@@ -8,79 +8,44 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// handle is an open handle of the rank.
+// handle is an open handle of the rank. There are very many.
 type handle struct {
 	of     *mpit.Handle // in the layout that it was last seen in
 	base   *mpit.Handle // the same of the last good value, whose Origin and Excluded that value goes with
 	v      *variable
-	name   string  // the object's, whatever it is called in cells
-	value  float64 // of gauges, elements merged, unscaled
-	solo   uint32  // the object's number, where its cells are not those of all that share the name
-	seen   uint32  // generation
-	offset int32
-	n      int32
-	failed bool // in this Update
-	ok     bool // there is a value
-	placed bool // it has cells
-	wrong  bool // it can't be what its variable is, and is not read
-
-	// Most have one element. Others have what follows in several.
-	one     [1]*cell
-	elem    [1]element // ModeCount
-	several *several
-
-	timers *timersOf // nil: it is no companion
+	name   string    // the object's, whatever it is called in cells
+	elems  []element // of a distribution its sum alone; none: it can't be what its variable is, and is not read
+	value  float64   // of gauges, elements merged, unscaled
+	solo   uint32    // the object's number, where its cells are not those of all that share the name
+	seen   uint32    // generation
+	failed bool      // in this Update
+	ok     bool      // there is a value
 }
 
-// several is the cells and elements of a handle that has more than one.
-type several struct {
-	cells []*cell   // one, or one for each element; nil for those that have none
-	elems []element // ModeCount
+// element is one element of a handle. The values are those of what only grows.
+type element struct {
+	cell  *cell  // nil: it has always been 0 and needs none, or found no room, or is not shown
+	last  uint64 // the last good value; before one was read, that at the handle's making or the object's last rename
+	wraps uint32 // since then
+	ok    bool   // a good value has been read
+	late  bool   // in this Update, for the first time
 }
 
-// timersOf is the cells of timers that a companion's handle counts the events of: for each timer one, or one for each
-// element.
-type timersOf [][]*cell
-
-// cells is one, or one for each element; nil for those that have always been 0 and need none, and for those that find
-// no room. None: it has not been placed.
-func (h *handle) cells() []*cell {
-	switch {
-	case h.several != nil:
-		return h.several.cells
-	case h.placed:
-		return h.one[:]
+// take takes a value. One that went from the top quarter of its range to the bottom quarter has wrapped, but for one of
+// 64 bits that began at zero, which never comes there; with judge false nobody can say that, since something else than
+// the program's counting moved it. Any other fall is a reset, which needs no mark: the sum that the element is a part
+// of falls (Count).
+func (e *element) take(v *mapping.Spec, w uint64, judge bool) {
+	if judge && v.Number != mapping.Floating && (v.Bits < 64 || v.Offset) && v.Number.Quarter(e.last, v.Bits) == 3 &&
+		v.Number.Quarter(w, v.Bits) == 0 && e.wraps < math.MaxUint32 {
+		e.wraps++
 	}
-	return nil
-}
-
-// elems is the elements, of ModeCount only.
-func (h *handle) elems() []element {
-	switch {
-	case h.several != nil:
-		return h.several.elems
-	case h.v.Mode == mapping.ModeCount:
-		return h.elem[:]
-	}
-	return nil
-}
-
-// cell is that of an element; nil: it has none.
-func (h *handle) cell(i int) *cell { return pick(h.cells(), i) }
-
-func pick(cells []*cell, i int) *cell {
-	switch len(cells) {
-	case 0:
-		return nil
-	case 1:
-		return cells[0]
-	}
-	return cells[i]
+	e.last, e.ok = w, true
 }
 
 // words are the handle's values in a sample; false: it has none there.
 func (h *handle) words(values []uint64) ([]uint64, bool) {
-	from, n := int(h.offset), int(h.n)
+	from, n := h.of.Offset, h.of.Count
 	if from < 0 || from > len(values) || n > len(values)-from {
 		return nil, false
 	}
@@ -117,8 +82,18 @@ func (v *variable) amountOf(of *mpit.Handle, i int, w uint64, wraps uint32) floa
 // amount is the same of the last good value. It is never below zero: a value from before the object's rename counts
 // nothing under the new name.
 func (h *handle) amount(i int) float64 {
-	e := &h.elems()[i]
+	e := &h.elems[i]
 	return max(0, h.v.amountOf(h.base, i, e.last, e.wraps))
+}
+
+// moved says whether an element is not 0, or has counted anything, once it has that value.
+func (h *handle) moved(i int, w uint64) bool {
+	if h.v.Mode != mapping.ModeCount {
+		return h.v.Number.Float(w) != 0
+	}
+	e := h.elems[i]
+	e.take(h.v.Spec, w, alike(h.base, h.of))
+	return e.wraps > 0 || h.v.amountOf(h.of, i, w, e.wraps) > 0
 }
 
 // alike says whether two records of a handle subtract the same.
@@ -132,14 +107,14 @@ func alike(a, b *mpit.Handle) bool {
 
 // begin sets all elements to where the handle's count under its present name begins. Nothing had been excluded there.
 func (h *handle) begin() {
-	elems, before := h.elems(), h.of.Before()
+	before := h.of.Before()
 	if before.Excluded != nil {
 		then, earlier := *h.of, before
 		earlier.Excluded = nil
 		then.Earlier = &earlier
 		h.base = &then
 	}
-	for i := range elems {
+	for i := range h.elems {
 		first := uint64(0)
 		switch {
 		case i < len(before.Origin):
@@ -147,7 +122,8 @@ func (h *handle) begin() {
 		case i < len(before.First):
 			first = before.First[i]
 		}
-		elems[i].begin(first)
+		e := &h.elems[i]
+		e.last, e.wraps, e.ok = first, 0, false
 	}
 }
 
@@ -155,46 +131,27 @@ func (h *handle) begin() {
 // then is among the remains of the old one.
 func (h *handle) rename(lh *mpit.Handle) {
 	h.of, h.base = lh, lh
-	known := h.ok
 	h.begin()
-	elems := h.elems()
-	for i := range elems {
-		elems[i].ok = known
+	for i := range h.elems {
+		h.elems[i].ok = h.ok
 	}
 }
 
 // read brings one handle's values to its cells.
 func (h *handle) read(in *intake) {
-	if h.wrong {
-		return
-	}
 	values, fresh := h.words(in.values)
 	fresh = fresh && !h.failed
-	switch h.v.Mode {
-	case mapping.ModeCount:
+	switch {
+	case len(h.elems) == 0:
+	case h.v.Mode == mapping.ModeCount:
 		h.readCount(in, values, fresh)
-	case mapping.ModeState:
-		for i := range int(h.n) {
-			c := h.cell(i)
-			if c == nil {
-				continue
-			}
-			c.want++
-			if fresh {
-				c.known++
-				c.state.now = stateOf(h.v.Number, values[i])
-			}
-		}
+	case h.v.Mode == mapping.ModeState:
+		h.readState(values, fresh)
+	case h.v.Merged(len(h.elems)):
+		h.readMerged(in, values, fresh)
 	default:
-		h.readGauge(in, values, fresh)
+		h.readEach(in, values, fresh)
 	}
-}
-
-func stateOf(n mapping.Number, w uint64) int64 {
-	if n == mapping.Floating {
-		return int64(n.Float(w))
-	}
-	return int64(w)
 }
 
 // readCount takes the elements of a handle in. One that could not be read counts as what it was.
@@ -204,43 +161,27 @@ func (h *handle) readCount(in *intake, values []uint64, fresh bool) {
 	if fresh {
 		h.base = h.of
 	}
-	elems := h.elems()
-	for i := range elems {
-		e := &elems[i]
-		late := !e.ok
+	h.ok = fresh
+	for i := range h.elems {
+		e := &h.elems[i]
+		e.late = fresh && !e.ok
 		if fresh {
 			e.take(h.v.Spec, values[i], judge)
 		}
-		h.ok = fresh
-		if !e.ok {
+		c := e.cell
+		if c == nil {
+			continue
+		}
+		c.want++
+		if !e.ok || h.v.Exact && !fresh {
 			continue
 		}
 		x := h.amount(i)
-		if c := h.cell(i); c != nil && (!h.v.Exact || fresh) {
-			if late && c.anew && h.before(h.v.of.Since) {
-				c.count.SkipPart(x)
-			}
-			c.sum += x
-			c.known++
+		if e.late && c.anew && h.before(h.v.of.Since) {
+			c.count.SkipPart(x)
 		}
-		if h.timers == nil {
-			continue
-		}
-		for _, cells := range *h.timers {
-			if c := pick(cells, i); c != nil {
-				if late && c.anew && h.before(c.v.of.Since) {
-					c.timer.estimate.events.SkipPart(x)
-				}
-				c.timer.estimate.sum += x
-				c.timer.estimate.known = true
-			}
-		}
-	}
-	cells := h.cells()
-	for _, c := range cells {
-		if c != nil {
-			c.want += int32(len(elems) / len(cells))
-		}
+		c.sum += x
+		c.known++
 	}
 }
 
@@ -253,8 +194,7 @@ func (h *handle) good(in *intake, values []uint64) bool {
 	if v.Number == mapping.Unsigned {
 		return true
 	}
-	elems := h.elems()
-	for i := range elems {
+	for i, next := range h.elems {
 		w := values[i]
 		if v.Number == mapping.Floating && (!mapping.Finite(math.Float64frombits(w)) ||
 			!mapping.Finite(math.Float64frombits(excludedOf(h.of, i)))) {
@@ -265,7 +205,6 @@ func (h *handle) good(in *intake, values []uint64) bool {
 		if v.Offset || !v.Number.Less(w, 0) { // the bits of 0 are those of 0.0
 			continue
 		}
-		next := elems[i]
 		next.take(v.Spec, w, alike(h.base, h.of))
 		if v.amountOf(h.of, i, w, next.wraps) < 0 {
 			in.dropped[mapping.ReasonNegative]++
@@ -275,29 +214,50 @@ func (h *handle) good(in *intake, values []uint64) bool {
 	return true
 }
 
-// readGauge merges elements, then objects. A watermark that could not be read is still what it was.
-func (h *handle) readGauge(in *intake, values []uint64, fresh bool) {
-	v := h.v
-	if !v.Merged(int(h.n)) {
-		for i, c := range h.cells() {
-			if c == nil {
-				continue
-			}
-			c.want++
-			if !fresh {
-				continue
-			}
-			if x, reason := v.gauge(values[i]); reason == "" {
-				c.merge(v.Objects, x)
-				h.value = x
-			} else {
-				in.dropped[reason]++
-			}
+func (h *handle) readState(values []uint64, fresh bool) {
+	for i := range h.elems {
+		c := h.elems[i].cell
+		if c == nil {
+			continue
 		}
-		h.ok = fresh
-		return
+		c.want++
+		if !fresh {
+			continue
+		}
+		c.known++
+		c.state.now = int64(values[i])
+		if h.v.Number == mapping.Floating {
+			c.state.now = int64(h.v.Number.Float(values[i]))
+		}
 	}
-	if fresh {
+}
+
+// readEach takes in the elements of a gauge that have a cell each.
+func (h *handle) readEach(in *intake, values []uint64, fresh bool) {
+	for i := range h.elems {
+		c := h.elems[i].cell
+		if c == nil {
+			continue
+		}
+		c.want++
+		if !fresh {
+			continue
+		}
+		if x, reason := h.v.gauge(values[i]); reason == "" {
+			c.merge(h.v.Objects, x)
+			h.value = x
+		} else {
+			in.dropped[reason]++
+		}
+	}
+	h.ok = fresh
+}
+
+// readMerged merges the elements of a gauge, then objects. A watermark that could not be read is still what it was.
+func (h *handle) readMerged(in *intake, values []uint64, fresh bool) {
+	v := h.v
+	switch {
+	case fresh:
 		h.ok = true
 		for i, w := range values {
 			x, reason := v.gauge(w)
@@ -313,12 +273,12 @@ func (h *handle) readGauge(in *intake, values []uint64, fresh bool) {
 			}
 		}
 		if v.Elements == mapping.MergeMean {
-			h.value /= float64(h.n)
+			h.value /= float64(len(values))
 		}
-	} else if v.Mode != mapping.ModeWatermark {
+	case v.Mode != mapping.ModeWatermark:
 		h.ok = false
 	}
-	if c := h.cell(0); c != nil {
+	if c := h.elems[0].cell; c != nil {
 		if c.want++; h.ok {
 			c.merge(v.Objects, h.value)
 		}

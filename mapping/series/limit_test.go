@@ -267,3 +267,19 @@ func TestSeriesOfTheNodeNeedNoRoomOfTheRank(t *testing.T) {
 	assert.Contains(t, show(r), "n_total{comm=b}")
 	assert.Empty(t, r.Dropped())
 }
+
+// Which objects have series of their own is a question of age, not of names, in a rank's first sample as well.
+func TestOldestObjectsKeepTheirSeries(t *testing.T) {
+	a := newAgent(on("v", mpit.ClassCounter, tULong))
+	for _, name := range []string{"z", "y", "x", "w", "v"} {
+		a.object(name, 1)
+	}
+	for _, h := range a.handles {
+		h.values[0] = 1
+	}
+	r := newRank(t)
+	r.SetVariableLimit(4)
+	r.Update(a.sample())
+	assert.Equal(t, map[string]float64{"v_total{comm=z}": 1, "v_total{comm=y}": 1, "v_total{comm=x}": 1,
+		"v_total{comm=other}": 2}, show(r))
+}

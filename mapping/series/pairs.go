@@ -58,38 +58,34 @@ type pair struct {
 	ok         bool
 }
 
-// readPairs takes each object's ratio before any merging: merged sizes and maxima can't be divided.
-func (p *plan) readPairs(values []uint64) {
-	for i := range p.pairs {
-		pair := &p.pairs[i]
-		pair.ok = false
-		if !pair.size.ok || !pair.part.ok {
-			continue
+// read takes an object's ratio before any merging: merged sizes and maxima can't be divided.
+func (p *pair) read(in *intake) {
+	p.ok = false
+	size, part := p.size, p.part
+	if !size.ok || !part.ok {
+		return
+	}
+	scale := part.v.Scale / size.v.Scale
+	take := func(a, b float64) {
+		if x := a / b * scale; b > 0 && mapping.Finite(x) && (!p.ok || x > p.value) {
+			p.value, p.ok = x, true
 		}
-		size, part := pair.size, pair.part
-		scale := part.v.Scale / size.v.Scale
-		one := func(a, b float64) {
-			if b > 0 {
-				if x := a / b * scale; mapping.Finite(x) && (!pair.ok || x > pair.value) {
-					pair.value, pair.ok = x, true
-				}
-			}
+	}
+	switch {
+	case len(size.elems) == len(part.elems) && len(size.elems) > 1:
+		sizes, inSample := size.words(in.values)
+		parts, both := part.words(in.values)
+		if !inSample || !both || size.failed || part.failed {
+			return // a watermark that could not be read is what it was, but its elements are not in the sample
 		}
-		if size.n == part.n && size.n > 1 {
-			sizes, inSample := size.words(values)
-			parts, both := part.words(values)
-			if !inSample || !both || size.failed || part.failed {
-				continue // a watermark that could not be read is what it was, but its elements are not in the sample
-			}
-			for i := range sizes {
-				one(part.v.Number.Float(parts[i]), size.v.Number.Float(sizes[i]))
-			}
-		} else if len(size.cells()) == 1 && len(part.cells()) == 1 {
-			one(part.value, size.value)
+		for i := range sizes {
+			take(part.v.Number.Float(parts[i]), size.v.Number.Float(sizes[i]))
 		}
-		if pair.ok {
-			pair.cell.want++
-			pair.cell.merge(mapping.MergeMax, pair.value)
-		}
+	case size.v.Merged(len(size.elems)) && part.v.Merged(len(part.elems)):
+		take(part.value, size.value)
+	}
+	if p.ok {
+		p.cell.want++
+		p.cell.merge(mapping.MergeMax, p.value)
 	}
 }

@@ -2,10 +2,10 @@ package series
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
@@ -20,12 +20,13 @@ type plan struct {
 	layout  *mpit.Layout
 	remains *mpit.Remains
 
-	handles map[uint32]*handle // by their number, once index needs it
-	reading []*handle          // those of the layout, in the order of their objects' names
-	sparse  []*handle          // of reading, those of variables that have a cell only once they are not 0
-	pairs   []pair
-	slabs   slabs
-	start   timersStart
+	handles    map[uint32]*handle // by their number, once index needs it
+	reading    []*handle          // those of the layout
+	sparse     []*handle          // of reading, those of variables that have a cell only once they are not 0
+	companions []companion        // of reading, those that count the events of timers
+	pairs      []pair
+	slabs      slabs
+	start      timersStart
 
 	generation uint32                    // of the plan, to find what is no longer there
 	at         int64                     // of the sample, in Unix nanoseconds
@@ -36,9 +37,7 @@ type plan struct {
 
 // renew makes the plan's variables those of the catalogue. again says that those are asked again that found no room.
 func (p *plan) renew(c *variables.Catalogue, again bool) {
-	if gone := p.variableSet.follow(c, again); len(gone) > 0 {
-		maps.DeleteFunc(p.index(), func(_ uint32, h *handle) bool { return gone[h.v] })
-	}
+	p.follow(c, again)
 	p.room.used, p.room.reserved = 0, 0
 	for _, v := range p.all {
 		if v.Metric != nil {
@@ -48,27 +47,17 @@ func (p *plan) renew(c *variables.Catalogue, again bool) {
 	}
 }
 
-// arrange makes handles and cells follow the layout and the remains.
-func (p *plan) arrange() {
+// arrange makes handles and cells follow the layout and the remains. The values are those of the sample that is to be
+// taken in: they say what is not 0 any more.
+func (p *plan) arrange(values []uint64) {
 	p.generation++
 	for _, v := range p.all {
-		v.next = 0
 		for _, c := range v.list {
-			if !v.of.IsRatio() { // which no remains know
-				c.fixed, c.fixedKnown = 0, false
-			}
-			if c.timer == nil {
-				continue
-			}
-			if c.timer.exact != nil {
-				c.timer.exact.forget()
-			} else {
-				c.timer.estimate.fixed, c.timer.estimate.fixedKnown = 0, false
-			}
+			c.forget()
 		}
 	}
 	p.findStart()
-	p.follow()
+	p.place(values)
 	p.takeRemains()
 	p.pairUp()
 	p.sweep()
@@ -76,99 +65,87 @@ func (p *plan) arrange() {
 	p.relist = true
 }
 
-// follow takes the handles of the layout over, and renames.
-func (p *plan) follow() {
-	handles := p.layout.Handles
-	objects, order := arranged(p.layout)
-	if p.tight() {
-		p.byRight(order)
+// forget takes out what a plan brings to a cell anew: what freed objects have counted, and what is counted where.
+func (c *cell) forget() {
+	if !c.v.of.IsRatio() { // which no remains know
+		c.fixed, c.fixedKnown = 0, false
 	}
-	nameOf := func(v *variable, i int32) string {
+	switch {
+	case c.timer == nil:
+	case c.timer.exact != nil:
+		c.timer.exact.forget()
+	default:
+		c.timer.estimate.fixed, c.timer.estimate.fixedKnown = 0, false
+	}
+}
+
+// place makes the handles those of the layout, and finds their cells.
+func (p *plan) place(values []uint64) {
+	old, groups := p.index(), p.groups()
+	p.admitNew()
+	alike := p.namesakes(groups)
+	p.slabs.expect(len(p.layout.Handles) - len(old))
+	p.reading = slices.Grow(p.reading[:0], len(p.layout.Handles))
+	p.sparse, p.companions = p.sparse[:0], nil
+	for name, of := range p.inOrder(groups) {
+		v := p.byID[of.Variable]
 		if v.of.Info.Bind == mpit.BindNone {
-			return ""
+			name = ""
 		}
-		if o := objects.of[i]; o > 0 {
-			return objects.names[o-1]
+		h := p.handle(old[of.ID], v, of, name)
+		if v.Separate && (v.Lasts() || alike[namesake{v, v.shown(name)}] > 1) {
+			h.solo = of.Object
 		}
-		return mapping.Unnamed
-	}
-	type place struct {
-		v    *variable
-		name string
-	}
-	shared := map[place]int{} // of variables that are never merged
-	if slices.ContainsFunc(p.byID, func(v *variable) bool { return v.Separate }) {
-		for i := range handles {
-			if v := p.variable(handles[i].Variable); v != nil && v.Separate {
-				shared[place{v, v.shown(nameOf(v, int32(i)))}]++
-			}
-		}
-	}
-	old := p.index()
-	p.slabs.expect(max(0, len(handles)-len(old)))
-	p.reading, p.sparse = slices.Grow(p.reading[:0], len(handles)), p.sparse[:0]
-	there := 0
-	for _, i := range order {
-		lh := &handles[i]
-		v := p.variable(lh.Variable)
-		if v == nil || lh.Count <= 0 || lh.Count > math.MaxInt32 {
-			continue
-		}
-		name := nameOf(v, i)
-		h := old[lh.ID]
-		if h != nil && (h.v != v || int(h.n) != lh.Count) {
-			h = nil
-		}
-		if h == nil {
-			h = p.newHandle(v, lh, name)
-		} else if v.Mode == mapping.ModeCount && (h.name != name ||
-			!slices.Equal(h.of.Before().Origin, lh.Before().Origin)) {
-			h.rename(lh)
-			if v.Separate {
-				p.restart(v, cellID{object: v.shown(name), number: lh.Object})
-			}
-		}
-		if h.seen != p.generation {
-			there++
-		}
-		h.of, h.name, h.solo, h.offset, h.seen = lh, name, 0, int32(max(-1, min(lh.Offset, math.MaxInt32))),
-			p.generation
-		if v.Separate && (v.Lasts() || shared[place{v, v.shown(name)}] > 1) {
-			h.solo = lh.Object
-		}
-		if !h.wrong {
-			p.assign(h)
-		}
-		if h.offset < 0 && !v.asked {
+		p.assign(h, values)
+		if of.Offset < 0 && !v.asked {
 			v.asked, p.reselect = true, true // an earlier exporter, or other rules, told the agent to leave it out
 		}
 		p.reading = append(p.reading, h)
 	}
-	if there == len(old) {
-		return
+	p.assignZeros()
+	for _, v := range p.all {
+		v.reread = false
 	}
-	for number, h := range old {
-		if h.seen != p.generation {
-			delete(old, number)
-		}
+	if len(p.handles) > len(p.reading) {
+		maps.DeleteFunc(p.handles, func(_ uint32, h *handle) bool { return h.seen != p.generation })
 	}
 }
 
-// restart lets the series of an object that was renamed begin at zero where they are called as before: what they had
-// is in those of its name.
-func (p *plan) restart(v *variable, id cellID) {
-	for _, c := range v.list {
-		if id.elem = c.id.elem; c.id != id {
-			continue
+// handle is old, the one that stood for a handle in the last plan, or a new one, if there was none or its values are
+// to be read differently.
+func (p *plan) handle(old *handle, v *variable, of *mpit.Handle, name string) *handle {
+	h := old
+	switch {
+	case h == nil || h.v != v || v.reread || h.of.Count != of.Count:
+		h = p.newHandle(v, of)
+	case v.Mode == mapping.ModeCount && (h.name != name || !slices.Equal(h.of.Before().Origin, of.Before().Origin)):
+		h.rename(of)
+		if v.Separate { // what its series had is in those of its name
+			v.restart(cellID{object: v.shown(name), number: of.Object}, p.at)
 		}
-		c.count, c.anew, c.created = mapping.Count{}, true, p.at
-		if c.timer != nil {
-			*c.timer = timer{}
-			c.timer.begin(v)
-			c.timer.fromZero()
-		}
-		c.setCreated()
 	}
+	h.of, h.name, h.solo, h.seen = of, name, 0, p.generation
+	return h
+}
+
+func (p *plan) newHandle(v *variable, lh *mpit.Handle) *handle {
+	h := p.slabs.handles.one()
+	h.of, h.base, h.v = lh, lh, v
+	if p.handles != nil {
+		p.handles[lh.ID] = h
+	}
+	switch {
+	case !v.Exact:
+		h.elems = p.slabs.elems.take(lh.Count)
+	case v.hasElements(lh.Count):
+		h.elems = p.slabs.elems.take(1) // its buckets go their own way
+	default:
+		p.dropped[mapping.ReasonDistribution]++
+	}
+	if v.Mode == mapping.ModeCount {
+		h.begin()
+	}
+	return h
 }
 
 // index is the handles of the plan by their number: none, of a plan that is empty. The first plan needs no index.
@@ -182,104 +159,222 @@ func (p *plan) index() map[uint32]*handle {
 	return p.handles
 }
 
-// arranged puts the handles of a layout into the order of their objects' names: so cells are made in the order that
-// they are to have.
-func arranged(l *mpit.Layout) (objectNames, []int32) {
-	type object struct {
-		id   uint32
-		name string
+// group is an object of a layout with its handles.
+type group struct {
+	id, age uint32 // objects get rising numbers as the program makes them; a predefined one's age is 0
+	name    string
+	handles []int32 // places in the layout
+}
+
+// groups is the objects of the layout in the order in which they have a right to room: predefined ones first, then by
+// age. Handles of no object are a group, too.
+func (p *plan) groups() []group {
+	groups := make([]group, 1, len(p.layout.Objects)+1)
+	groups[0].name = mapping.Unnamed
+	for i := range p.layout.Objects {
+		o := &p.layout.Objects[i]
+		g := group{id: o.ID, age: o.ID, name: mapping.CleanName(o.Name)}
+		if o.Predefined {
+			g.age = 0
+		}
+		groups = append(groups, g)
 	}
-	objects := make([]object, len(l.Objects))
-	for i := range l.Objects {
-		objects[i] = object{l.Objects[i].ID, mapping.CleanName(l.Objects[i].Name)}
+	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(a.age, b.age) })
+	at := make(map[uint32]int, len(groups))
+	for i := range groups {
+		at[groups[i].id] = i
 	}
-	slices.SortStableFunc(objects, func(a, b object) int { return cmp.Compare(a.name, b.name) })
-	n := objectNames{names: make([]string, len(objects)), of: make([]int32, len(l.Handles))}
-	places := make(map[uint32]int32, len(objects))
-	for i, o := range objects {
-		n.names[i], places[o.id] = o.name, int32(i+1)
+	for i := range p.layout.Handles {
+		if of := &p.layout.Handles[i]; p.variable(of.Variable) != nil && of.Count > 0 && of.Count <= math.MaxInt32 {
+			g := &groups[at[of.Object]]
+			g.handles = append(g.handles, int32(i))
+		}
 	}
-	// A counting sort: handles of one object stay in the layout's order, and those of none come first.
-	start := make([]int32, len(objects)+2)
-	for i := range l.Handles {
-		n.of[i] = places[l.Handles[i].Object]
-		start[n.of[i]+1]++
+	return groups
+}
+
+// inOrder goes through the handles, each with the name of its object.
+func (p *plan) inOrder(groups []group) iter.Seq2[string, *mpit.Handle] {
+	return func(yield func(string, *mpit.Handle) bool) {
+		for _, g := range groups {
+			for _, i := range g.handles {
+				if !yield(g.name, &p.layout.Handles[i]) {
+					return
+				}
+			}
+		}
 	}
-	for i := 1; i < len(start); i++ {
-		start[i] += start[i-1]
+}
+
+// admitNew lets variables in or leaves them out that are new in the layout, those of the highest verbosity last.
+func (p *plan) admitNew() {
+	var fresh []*variable
+	for i := range p.layout.Handles {
+		v := p.variable(p.layout.Handles[i].Variable)
+		if v != nil && v.Metric != nil && v.enter == undecided {
+			v.enter = asking
+			fresh = append(fresh, v)
+		}
 	}
-	order := make([]int32, len(l.Handles))
-	for i, o := range n.of {
-		order[start[o]] = int32(i)
-		start[o]++
+	slices.SortStableFunc(fresh, func(a, b *variable) int { return cmp.Compare(a.verbosity(), b.verbosity()) })
+	for _, v := range fresh {
+		p.room.admit(v)
 	}
-	return n, order
+}
+
+// shown is how an object is called in the variable's cells.
+func (v *variable) shown(name string) string {
+	if v.Label == "" {
+		return ""
+	}
+	return name
+}
+
+// namesake is what a variable's handles share whose objects are called the same.
+type namesake struct {
+	v    *variable
+	name string
+}
+
+// namesakes counts them, of variables that never merge objects.
+func (p *plan) namesakes(groups []group) map[namesake]int {
+	if !slices.ContainsFunc(p.byID, func(v *variable) bool { return v.Separate }) {
+		return nil
+	}
+	counts := map[namesake]int{}
+	for name, of := range p.inOrder(groups) {
+		if v := p.byID[of.Variable]; v.Separate {
+			counts[namesake{v, v.shown(name)}]++
+		}
+	}
+	return counts
 }
 
 // assign finds the cells of a handle.
-func (p *plan) assign(h *handle) {
+func (p *plan) assign(h *handle, values []uint64) {
 	v := h.v
-	if v.Metric != nil {
-		h.placed = true
-		if h.several != nil {
-			n := int(h.n)
-			if v.Merged(n) {
-				n = 1
-			}
-			h.several.cells = slices.Grow(h.several.cells[:0], n)[:n]
-		}
-		p.fill(h, v, h.cells())
-		for _, c := range h.cells() {
-			if c != nil && v.Exact {
-				c.timer.exact.handles = append(c.timer.exact.handles, h)
-			}
-		}
+	words, _ := h.words(values)
+	for i := range h.distinct(v) {
+		h.join(i, p.cellOf(h, v, i, words, h.elems[i].cell))
 	}
-	h.timers = nil
-	if len(p.timers[v]) > 0 {
-		p.follows(h)
-	}
-	if v.Nonzero && v.Metric != nil || slices.ContainsFunc(p.timers[v], func(t *variable) bool { return t.Nonzero }) {
+	if v.Nonzero && v.Metric != nil {
 		p.sparse = append(p.sparse, h)
 	}
+	p.accompany(h, words)
 }
 
-// follows finds the cells of the timers that a handle counts the events of.
-func (p *plan) follows(h *handle) {
-	h.timers = nil
-	for _, t := range p.timers[h.v] {
-		if !t.observes() {
-			continue
-		}
-		n := int(h.n)
-		if t.Merged(n) {
-			n = 1
-		}
-		cells := make([]*cell, n)
-		p.fill(h, t, cells)
-		if h.timers == nil {
-			h.timers = &timersOf{}
-		}
-		*h.timers = append(*h.timers, cells)
+// distinct is how many cells a variable has for the elements of a handle: one, where they are merged.
+func (h *handle) distinct(v *variable) int {
+	if v.Merged(len(h.elems)) {
+		return min(1, len(h.elems))
+	}
+	return len(h.elems)
+}
+
+// join brings an element, or with the first all that are merged, to a cell.
+func (h *handle) join(i int, c *cell) {
+	elems := h.elems[i : i+1]
+	if h.v.Merged(len(h.elems)) {
+		elems = h.elems
+	}
+	for i := range elems {
+		elems[i].cell = c
+	}
+	if c == nil {
+		return
+	}
+	c.since(h.began(i))
+	if h.v.Exact {
+		c.timer.exact.handles = append(c.timer.exact.handles, h)
 	}
 }
 
-// fill finds cells of a variable for a handle: one, or one for each element. Where only what is not 0 gets one, it
-// makes none.
-func (p *plan) fill(h *handle, v *variable, cells []*cell) {
-	for i := range cells {
-		c, id := (*cell)(nil), h.element(v, i)
-		if v.Nonzero {
-			if c, _ = p.lookup(v, id); c != nil {
-				c.seen = p.generation
+// assignZeros finds cells for what is 0 where others, of the same name, have made one: an object, or a timer's events.
+func (p *plan) assignZeros() {
+	for _, h := range p.sparse {
+		for i := range h.distinct(h.v) {
+			if h.elems[i].cell == nil {
+				c, _ := p.lookup(h.v, h.cellID(h.v, i))
+				h.join(i, c)
 			}
-		} else {
-			c = p.cell(v, id)
-		}
-		if cells[i] = c; c != nil && v == h.v {
-			c.since(h.began(i))
 		}
 	}
+	for _, of := range p.companions {
+		for i, c := range of.cells {
+			if c == nil && of.timer.Nonzero {
+				of.cells[i], _ = p.lookup(of.timer, of.h.cellID(of.timer, i))
+			}
+		}
+	}
+}
+
+// cellOf finds the cell of an element of a handle, in its own variable or a timer's, or the one that merged elements
+// share. had is the one of the last plan. Where only what is not 0 gets a cell, it makes no other.
+func (p *plan) cellOf(h *handle, v *variable, i int, words []uint64, had *cell) *cell {
+	if v.Metric == nil {
+		return nil
+	}
+	id := h.cellID(v, i)
+	if had != nil && !had.removed && had.id == id {
+		had.seen = p.generation
+		return had
+	}
+	c, at := p.lookup(v, id)
+	if at < 0 || v.Nonzero && !h.appears(id.elem, words) {
+		return c
+	}
+	return p.findRoom(v, id, at)
+}
+
+// cellID is that of the cell of an element in a variable: the handle's own, or a timer's.
+func (h *handle) cellID(v *variable, i int) cellID {
+	id := cellID{object: v.shown(h.name), number: h.solo, elem: int32(i)}
+	if v.Merged(len(h.elems)) {
+		id.elem = -1
+	}
+	return id
+}
+
+// appears says whether an element is not 0 any more; below zero, any of them.
+func (h *handle) appears(elem int32, words []uint64) bool {
+	if elem >= 0 {
+		return int(elem) < len(words) && h.moved(int(elem), words[elem])
+	}
+	for i, w := range words {
+		if h.moved(i, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// appearing says whether something that had no cell, because it was 0, is to have one now. A timer has one as soon as
+// its companion has counted an event, too short to be measured.
+func (p *plan) appearing(values []uint64) bool {
+	appears := func(h *handle, v *variable, i int) bool {
+		words, _ := h.words(values)
+		id := h.cellID(v, i)
+		if !h.appears(id.elem, words) {
+			return false
+		}
+		_, at := p.lookup(v, id)
+		return at >= 0
+	}
+	for _, h := range p.sparse {
+		for i := range h.distinct(h.v) {
+			if h.elems[i].cell == nil && appears(h, h.v, i) {
+				return true
+			}
+		}
+	}
+	for _, of := range p.companions {
+		for i, c := range of.cells {
+			if c == nil && of.timer.Nonzero && appears(of.h, of.timer, i) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // began is when an element began to count, in Unix nanoseconds. One that had no series when it was read last, because
@@ -294,102 +389,16 @@ func (h *handle) began(i int) int64 {
 
 // idle says whether an element has been read, and was 0; where elements are merged, whether all of them were.
 func (h *handle) idle(i int) bool {
-	elems := h.elems()
-	if h.v.Merged(int(h.n)) {
-		for i := range elems {
-			if !elems[i].ok || h.amount(i) != 0 {
-				return false
-			}
-		}
-		return true
+	from, to := i, i+1
+	if h.v.Merged(len(h.elems)) {
+		from, to = 0, len(h.elems)
 	}
-	return elems[i].ok && h.amount(i) == 0
-}
-
-// element is the cell of an element in a variable: the handle's own, or a timer's.
-func (h *handle) element(v *variable, i int) cellID {
-	id := cellID{object: v.shown(h.name), number: h.solo, elem: int32(i)}
-	if v.Merged(int(h.n)) {
-		id.elem = -1
-	}
-	return id
-}
-
-// observes says whether the variable is a timer whose cells count the events of its companion.
-func (v *variable) observes() bool { return v.Metric != nil && v.Metric.Kind == mapping.KindHistogram }
-
-// reveal makes cells for what is not 0 any more, of variables that have no others. A timer has one as soon as its
-// companion has counted an event, too short to be measured.
-func (p *plan) reveal(values []uint64) {
-	var grown map[*variable]bool
-	for _, h := range p.sparse {
-		words, _ := h.words(values)
-		grown = p.revealOf(h, h.v, h.cells(), words, grown)
-		if h.timers == nil {
-			continue
-		}
-		k := 0
-		for _, t := range p.timers[h.v] {
-			if t.observes() {
-				grown = p.revealOf(h, t, (*h.timers)[k], words, grown)
-				k++
-			}
+	for i := from; i < to; i++ {
+		if !h.elems[i].ok || h.amount(i) != 0 {
+			return false
 		}
 	}
-	if grown == nil {
-		return
-	}
-	for _, h := range p.sparse { // other objects of the same name
-		if grown[h.v] {
-			p.fill(h, h.v, h.cells())
-		}
-	}
-	for _, h := range p.reading {
-		if slices.ContainsFunc(p.timers[h.v], func(t *variable) bool { return grown[t] }) {
-			p.follows(h)
-		}
-	}
-	for v := range grown {
-		v.sort()
-	}
-	p.slabs, p.relist = slabs{}, true
-}
-
-// revealOf makes cells of v for the elements of a handle that are not 0 any more, and notes in grown that it has.
-func (p *plan) revealOf(h *handle, v *variable, cells []*cell, words []uint64, grown map[*variable]bool,
-) map[*variable]bool {
-	if !v.Nonzero || v.Metric == nil || len(cells) == 0 {
-		return grown
-	}
-	for i, w := range words {
-		at := min(i, len(cells)-1) // merged elements have one for all
-		if cells[at] != nil || !h.moved(i, w) {
-			continue
-		}
-		c := p.cell(v, h.element(v, i))
-		if c == nil {
-			continue
-		}
-		cells[at] = c
-		if v == h.v {
-			c.since(h.began(i))
-		}
-		if grown == nil {
-			grown = map[*variable]bool{}
-		}
-		grown[v] = true
-	}
-	return grown
-}
-
-// moved says whether an element is not 0, or has counted anything.
-func (h *handle) moved(i int, w uint64) bool {
-	if h.v.Mode != mapping.ModeCount {
-		return h.v.Number.Float(w) != 0
-	}
-	e := h.elems()[i]
-	e.take(h.v.Spec, w, alike(h.base, h.of))
-	return e.wraps > 0 || h.v.amountOf(h.of, i, w, e.wraps) > 0
+	return true
 }
 
 // variable is the one with that number, if it is to be read.
@@ -400,41 +409,53 @@ func (p *plan) variable(id uint32) *variable {
 	return p.byID[id]
 }
 
-// shown is how an object is called in the variable's cells.
-func (v *variable) shown(name string) string {
-	if v.Label == "" {
-		return ""
+// cell is where values of that variable, object and element count: their own cell, or the one called other, marked as
+// being in use. nil: there was no room for either.
+func (p *plan) cell(v *variable, id cellID) *cell {
+	c, at := p.lookup(v, id)
+	if at >= 0 {
+		return p.findRoom(v, id, at)
 	}
-	return name
+	return c
 }
 
-// objectNames is what the objects of a layout are called.
-type objectNames struct {
-	names []string // sorted
-	of    []int32  // of each handle of the layout, the place of its object's name + 1; 0 none
+// lookup is cell for what has been decided already. at is below zero then; else a new cell's place in the list.
+func (p *plan) lookup(v *variable, id cellID) (_ *cell, at int) {
+	c, at := v.find(id)
+	if c == nil && !v.overflow.find(id, p.generation) {
+		return nil, at
+	}
+	if c == nil {
+		c = v.overflow.cell
+	}
+	if c != nil {
+		c.seen = p.generation
+	}
+	return c, -1
 }
 
-func (p *plan) newHandle(v *variable, lh *mpit.Handle, name string) *handle {
-	h := p.slabs.handle()
-	h.of, h.base, h.v, h.name, h.n = lh, lh, v, name, int32(lh.Count)
-	if h.n > 1 && !v.Exact { // a distribution's buckets go their own way
-		h.several = &several{}
+// newCell makes a cell with its series, at a place in the list.
+func (p *plan) newCell(v *variable, id cellID, at int) *cell {
+	c := p.slabs.cells.one()
+	c.v, c.id, c.seen = v, id, p.generation
+	if v.list == nil && v.Label != "" {
+		v.list = make([]*cell, 0, min(len(p.layout.Objects), maxSlab))
 	}
-	if p.handles != nil {
-		p.handles[lh.ID] = h
+	v.list = slices.Insert(v.list, at, c) // limits keep it short
+	if v.Mode == mapping.ModeState {
+		c.state = &stateCell{}
+		for _, it := range v.Items {
+			c.state.series = append(c.state.series, c.newSeries(&p.slabs, it.Name))
+		}
+		return c
 	}
-	if v.Exact && !v.hasElements(lh.Count) {
-		h.wrong = true
-		p.dropped[mapping.ReasonDistribution]++
+	c.series = c.newSeries(&p.slabs, "")
+	c.series.Lasting = v.Lasts()
+	if v.Metric.Kind == mapping.KindHistogram {
+		c.timer = newTimer(v)
+		c.series.Histogram = &c.timer.hist
 	}
-	if v.Mode != mapping.ModeCount {
-		return h
-	}
-	if h.several != nil {
-		h.several.elems = make([]element, h.n)
-	}
-	h.begin()
-	return h
+	return c
 }
 
 // maxGone is how many series may stay of whose contributions not even remains are left.
@@ -445,69 +466,38 @@ func (p *plan) sweep() {
 	gone := 0
 	for _, v := range p.all {
 		v.overflow.sweep(p.generation)
-		reserved, kept := v.reserve(), v.list[:0]
-		for _, c := range v.list {
-			keep := c.seen == p.generation
-			if !keep && c.id.number == 0 && c.count.Known() {
-				switch v.Mode {
-				case mapping.ModeCount:
-					if keep = c.count.Total() > 0; keep {
-						c.lose()
-					}
-				case mapping.ModeWatermark:
-					c.fixed, c.fixedKnown, keep = c.count.Total(), true, true
-				}
-				if keep {
-					gone++
-				}
-				if keep && gone > maxGone {
-					p.dropped[mapping.ReasonRemainsLost]++
-					keep = false
-				}
+		reserved := v.reserve()
+		v.list = slices.DeleteFunc(v.list, func(c *cell) bool {
+			if c.seen == p.generation {
+				return false
 			}
-			if keep {
-				kept = append(kept, c)
-				continue
+			if c.stays() {
+				if gone++; gone <= maxGone {
+					return false
+				}
+				p.dropped[mapping.ReasonRemainsLost]++
 			}
-			delete(v.cells, c.id)
+			c.removed = true
 			p.room.used -= v.charge()
 			if c == v.other() {
 				v.overflow.cell = nil
 			}
-		}
-		clear(v.list[len(kept):])
-		v.list = kept
+			return true
+		})
 		p.room.reserved += v.reserve() - reserved
-		v.sort()
 	}
 }
 
-// findStart takes in the layout's handles of such TIMERs. Those of objects begin with their object, and those that are
-// opened on request may have counted for somebody else.
-func (p *plan) findStart() {
-	sooner := func(at time.Time) {
-		if p.start.since.IsZero() || at.Before(p.start.since) {
-			p.start.since = at
-		}
+// stays says whether a cell is kept that nothing contributes to any more.
+func (c *cell) stays() bool {
+	switch {
+	case c.id.number != 0 || !c.count.Known():
+	case c.v.Mode == mapping.ModeCount && c.count.Total() > 0:
+		c.lose()
+		return true
+	case c.v.Mode == mapping.ModeWatermark:
+		c.fixed, c.fixedKnown = c.count.Total(), true
+		return true
 	}
-	for i := range p.layout.Objects {
-		sooner(p.layout.Objects[i].Created)
-	}
-	for i := range p.layout.Handles {
-		h := &p.layout.Handles[i]
-		sooner(h.Created)
-		if uint64(h.Variable) >= uint64(len(p.byID)) {
-			continue
-		}
-		v := p.byID[h.Variable]
-		v.start = nil
-		if !v.Offset || v.Real != mpit.ClassTimer || v.Number != mapping.Floating || v.of.Info.OnRequest ||
-			v.of.Info.Bind != mpit.BindNone {
-			continue
-		}
-		v.start = &p.start
-		for _, first := range h.Before().First {
-			p.start.saw(math.Float64frombits(first))
-		}
-	}
+	return false
 }

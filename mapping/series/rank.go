@@ -2,6 +2,7 @@ package series
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -29,7 +30,7 @@ type Rank struct {
 // NewRank makes the Rank of a process.
 func NewRank(m *variables.Mapper, p variables.Process) *Rank {
 	r := &Rank{catalogue: m.NewCatalogue(p)}
-	r.dropped = map[mapping.Reason]uint64{}
+	r.dropped, r.room.limit = map[mapping.Reason]uint64{}, -1
 	r.reselect = !p.Older.IsZero() // what an earlier exporter told the agent to leave out is not known
 	return r
 }
@@ -63,19 +64,11 @@ func (r *Rank) Update(s *mpit.Sample) {
 	}
 	r.clock, r.at = s.Monotonic, s.Time.UnixNano()
 	r.compile(s)
-	r.markFailed(s)
-	if len(r.sparse) > 0 {
-		r.reveal(s.Values)
+	r.fill(s)
+	if r.closing(s) {
+		r.observe(s.Status == mpit.SampleFinal)
 	}
-	r.clear()
-	in := &intake{values: s.Values, at: r.at, dropped: r.dropped}
-	for _, h := range r.reading {
-		h.read(in)
-	}
-	r.readPairs(s.Values)
-	r.unmarkFailed(s)
-	r.publish(s, in)
-	if r.relist || in.relist {
+	if r.relist {
 		r.list()
 	}
 	r.room.giveBack()
@@ -84,7 +77,7 @@ func (r *Rank) Update(s *mpit.Sample) {
 // compile brings the plan up to date. Snapshots are never changed, so what is the same pointer is the same.
 func (r *Rank) compile(s *mpit.Sample) {
 	changed := r.catalogue.Update(s.Variables)
-	if !changed && s.Layout == r.layout && s.Remains == r.remains {
+	if !changed && s.Layout == r.layout && s.Remains == r.remains && !r.appearing(s.Values) {
 		return
 	}
 	if changed {
@@ -96,61 +89,7 @@ func (r *Rank) compile(s *mpit.Sample) {
 		r.objects = nil
 	}
 	r.layout, r.remains = s.Layout, s.Remains
-	r.arrange()
-}
-
-func (r *Rank) markFailed(s *mpit.Sample) {
-	for i := range s.Failed {
-		if h := r.index()[s.Failed[i].Handle]; h != nil {
-			h.failed = true
-			r.dropped[mapping.ReasonReadFailed]++
-		}
-	}
-}
-
-func (r *Rank) unmarkFailed(s *mpit.Sample) {
-	for i := range s.Failed {
-		if h := r.index()[s.Failed[i].Handle]; h != nil {
-			h.failed = false
-		}
-	}
-}
-
-func (r *Rank) clear() {
-	for _, v := range r.all {
-		for _, c := range v.list {
-			c.sum, c.known, c.want = 0, 0, 0
-			if c.timer != nil && c.timer.estimate != nil {
-				c.timer.estimate.sum, c.timer.estimate.known = 0, false
-			}
-		}
-	}
-}
-
-// publish turns cells into the values of series.
-func (r *Rank) publish(s *mpit.Sample, in *intake) {
-	for _, v := range r.all {
-		for _, c := range v.list {
-			switch v.Mode {
-			case mapping.ModeCount:
-				c.settle(in)
-			case mapping.ModeState:
-				c.publishState(in)
-			default:
-				c.publishGauge(in)
-			}
-		}
-	}
-	if closing := r.closing(s); closing {
-		for _, v := range r.all {
-			if v.Exact || v.Metric == nil || v.Metric.Kind != mapping.KindHistogram {
-				continue
-			}
-			for _, c := range v.list {
-				c.observe(s.Status == mpit.SampleFinal)
-			}
-		}
-	}
+	r.arrange(s.Values)
 }
 
 // closing says whether the interval ends with this sample. The rank's own clock decides, so that it doesn't matter how
@@ -167,39 +106,25 @@ func (r *Rank) closing(s *mpit.Sample) bool {
 // list makes the list of series anew, and a new structure if it isn't the same.
 func (r *Rank) list() {
 	r.relist = false
-	same, n := true, 0
-	add := func(s *mapping.Series) {
-		if same && (n >= len(r.series) || r.series[n] != s) {
-			same = false
-			// who holds the old slice may still read it
-			r.series = append(make([]*mapping.Series, 0, max(len(r.series), len(r.reading))), r.series[:n]...)
-		}
-		if !same {
-			r.series = append(r.series, s)
-		}
-		n++
-	}
+	list := make([]*mapping.Series, 0, max(len(r.series), len(r.reading))) // who holds the old one may still read it
 	for _, v := range r.all {
 		for _, c := range v.list {
 			if c.series != nil {
-				add(c.series)
+				list = append(list, c.series)
 			}
 			if c.state == nil {
 				continue
 			}
-			for _, s := range c.state.series {
-				add(s)
-			}
+			list = append(list, c.state.series...)
 			if c.state.outside != nil {
-				add(c.state.outside)
+				list = append(list, c.state.outside)
 			}
 		}
 	}
-	if same && n == len(r.series) {
-		return
+	if !slices.Equal(list, r.series) {
+		r.series = slices.Clip(list)
+		r.structure++
 	}
-	r.series = r.series[:n:n]
-	r.structure++
 }
 
 // Structure is a number that changes when the set of series does.
@@ -215,10 +140,8 @@ func (r *Rank) Series() []*mapping.Series { return r.series }
 // new Rank has.
 func (r *Rank) SetRoom(shared Room) { r.room.shared = shared }
 
-// SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself.
-func (r *Rank) SetVariableLimit(weight int) {
-	r.room.variable = newBound(weight, mapping.ReasonVariableOverLimit)
-}
+// SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself; below zero: no limit.
+func (r *Rank) SetVariableLimit(weight int) { r.room.limit = weight }
 
 // Weight is how many series the rank has on the page for itself (RankKeep, RankBoth), as Prometheus counts them: a
 // histogram is as many as it has lines. Room that is kept for a value outside of a STATE's enumeration counts as

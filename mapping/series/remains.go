@@ -22,7 +22,7 @@ func (p *plan) takeRemains() {
 			p.takeRemain(v, rm, v)
 		}
 		for _, t := range p.timers[v] {
-			if t.observes() {
+			if t.estimates() {
 				p.takeRemain(v, rm, t)
 			}
 		}
@@ -31,42 +31,39 @@ func (p *plan) takeRemains() {
 
 // takeRemain adds what is left of a variable to its own cells, or to those of a timer whose companion it is.
 func (p *plan) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
-	id := cellID{elem: -1}
-	if to.Label != "" {
-		id.object = mapping.CleanName(rm.Name)
+	merge, values := mapping.MergeSum, []float64(nil)
+	switch {
+	case v.Mode == mapping.ModeWatermark:
+		merge, values = v.Among(), v.watermarks(rm)
+	case v.Exact && !v.hasElements(len(rm.Gained)):
+		p.dropped[mapping.ReasonDistribution]++
+	case v.Exact:
+		values = v.amounts(rm, 1)
+	default:
+		values = v.amounts(rm, len(rm.Gained))
 	}
-	if v.Mode == mapping.ModeWatermark {
-		p.takeWatermarks(v, rm, id)
-		return
-	}
-	gained := rm.Gained
-	if v.Exact {
-		if !v.hasElements(len(gained)) {
-			p.dropped[mapping.ReasonDistribution]++
-			return
+	for k, x := range values {
+		if !mapping.Finite(x) {
+			if v.Mode == mapping.ModeCount {
+				p.dropped[mapping.ReasonNotANumber]++
+			}
+			continue
 		}
-		gained = gained[:1]
-	}
-	for k, gained := range gained {
+		id := cellID{elem: -1}
+		if to.Label != "" {
+			id.object = mapping.CleanName(rm.Name)
+		}
 		if to.Each != "" {
 			id.elem = int32(k)
 		}
-		x := remainFloat(v.Number, gained)
-		if !v.Offset && k < len(rm.First) {
-			x += remainFloat(v.Number, rm.First[k])
-		}
-		if !mapping.Finite(x) {
-			p.dropped[mapping.ReasonNotANumber]++
-			continue
-		}
-		if _, decided := p.lookup(to, id); to.Nonzero && x == 0 && !decided {
+		if _, at := p.lookup(to, id); to.Nonzero && x == 0 && at >= 0 {
 			continue
 		}
 		c := p.cell(to, id)
 		switch {
 		case c == nil:
 		case to == v:
-			c.fixed, c.fixedKnown = c.fixed+x, true
+			c.addFixed(merge, x)
 			c.since(mapping.UnixNano(rm.Created))
 			if v.Exact {
 				c.timer.exact.remains = append(c.timer.exact.remains, rm)
@@ -78,48 +75,54 @@ func (p *plan) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
 	}
 }
 
-func (p *plan) takeWatermarks(v *variable, rm *mpit.Remain, id cellID) {
-	values := rm.Max
+// addFixed adds what a freed object leaves.
+func (c *cell) addFixed(m mapping.Merge, x float64) {
+	if c.fixedKnown {
+		x = combine(m, c.fixed, x)
+	}
+	c.fixed, c.fixedKnown = x, true
+}
+
+// amounts is what n elements had counted.
+func (v *variable) amounts(rm *mpit.Remain, n int) []float64 {
+	amounts := make([]float64, n)
+	for k := range amounts {
+		amounts[k] = remainFloat(v.Number, rm.Gained[k])
+		if !v.Offset && k < len(rm.First) {
+			amounts[k] += remainFloat(v.Number, rm.First[k])
+		}
+	}
+	return amounts
+}
+
+// watermarks is the highest or lowest value of each element, or one of all, where they are merged.
+func (v *variable) watermarks(rm *mpit.Remain) []float64 {
+	words := rm.Max
 	if v.Among() == mapping.MergeMin {
-		values = rm.Min
+		words = rm.Min
 	}
-	take := func(x float64) {
-		if _, decided := p.lookup(v, id); v.Nonzero && x == 0 && !decided {
-			return
-		}
-		c := p.cell(v, id)
-		if c == nil {
-			return
-		}
-		if c.fixedKnown {
-			x = combine(v.Among(), c.fixed, x)
-		}
-		c.fixed, c.fixedKnown = x, true
-		c.since(mapping.UnixNano(rm.Created))
-	}
+	var marks []float64
 	all, n := 0.0, 0
-	for k, w := range values {
+	for _, w := range words {
 		x := v.Number.Float(w)
-		if !mapping.Finite(x) {
+		marks = append(marks, x)
+		switch {
+		case !mapping.Finite(x):
 			continue
-		}
-		if v.Each != "" {
-			id.elem = int32(k)
-			take(x)
-			continue
-		}
-		if n++; n == 1 {
+		case n == 0:
 			all = x
-		} else {
+		default:
 			all = combine(v.Elements, all, x)
 		}
+		n++
 	}
-	if n > 0 {
-		if v.Elements == mapping.MergeMean {
-			all /= float64(n)
-		}
-		take(all)
+	if v.Each != "" || n == 0 {
+		return marks
 	}
+	if v.Elements == mapping.MergeMean {
+		all /= float64(n)
+	}
+	return []float64{all}
 }
 
 // remainFloat reads gained and first, which are signed for all integers.

@@ -17,36 +17,18 @@ const otherElement = 1 << 18
 
 // Room is what ranks share: how many series they may have together. It is used by several ranks at the same time.
 type Room interface {
-	// Left is how much more weight there is room for at the moment. It may be below zero.
-	Left() int
 	// Take takes so much room at once and returns ""; where there is less, it takes none and says what bounds it.
 	Take(weight int) mapping.Reason
 }
-
-// bound is a bound of weights. The zero bound is none.
-type bound struct {
-	set    bool
-	weight int
-	reason mapping.Reason
-}
-
-func newBound(weight int, reason mapping.Reason) bound {
-	if weight < 0 {
-		return bound{}
-	}
-	return bound{set: true, weight: weight, reason: reason}
-}
-
-func (l bound) allows(weight int) bool { return !l.set || weight <= l.weight }
 
 // room is what bounds a rank's series, and what they take of it.
 type room struct {
 	shared   Room           // nil: no bound
 	held     int            // taken from shared
 	denied   mapping.Reason // what shared said last when it had none
-	variable bound
-	used     int // by cells
-	reserved int // for the first cell of each variable that has been let in, or for its other
+	limit    int            // of each variable's weight by itself; below zero: none
+	used     int            // by cells
+	reserved int            // for the first cell of each variable that has been let in, or for its other
 }
 
 // admission says whether there was room for a variable.
@@ -54,6 +36,7 @@ type admission uint8
 
 const (
 	undecided admission = iota
+	asking
 	admitted
 	refused
 )
@@ -132,10 +115,13 @@ func elementName(n int) string {
 	return strconv.Itoa(n)
 }
 
+// allows says whether a variable may have that weight.
+func (m *room) allows(weight int) bool { return m.limit < 0 || weight <= m.limit }
+
 // has says whether there is room for so much more, and takes it. For nothing there always is.
 func (m *room) has(weight int) bool {
-	more := m.missing(weight)
-	if more <= 0 {
+	more := m.used + m.reserved + weight - m.held
+	if m.shared == nil || weight <= 0 || more <= 0 {
 		return true
 	}
 	if reason := m.shared.Take(more); reason != "" {
@@ -146,23 +132,15 @@ func (m *room) has(weight int) bool {
 	return true
 }
 
-// missing is how much of that weight is yet to be taken from what ranks share.
-func (m *room) missing(weight int) int {
-	if weight <= 0 || m.shared == nil {
-		return 0
-	}
-	return m.used + m.reserved + weight - m.held
-}
-
 // giveBack gives back what was taken and is not used.
 func (m *room) giveBack() { m.held = m.used }
 
 // admit decides whether a variable is let in. Room for one cell is reserved for it.
 func (m *room) admit(v *variable) {
-	if v.enter != undecided {
+	if v.enter > asking {
 		return
 	}
-	if !m.variable.allows(v.lines()) || !m.has(v.charge()) {
+	if !m.allows(v.lines()) || !m.has(v.charge()) {
 		v.enter = refused
 		return
 	}
@@ -180,8 +158,8 @@ func (v *variable) reserve() int {
 
 // reason is why there was no room.
 func (m *room) reason(v *variable) mapping.Reason {
-	if m.denied == "" || !m.variable.allows((len(v.list)+2)*v.lines()) {
-		return m.variable.reason
+	if m.denied == "" || !m.allows((len(v.list)+2)*v.lines()) {
+		return mapping.ReasonVariableOverLimit
 	}
 	return m.denied
 }
@@ -192,4 +170,58 @@ func (v *variable) verbosity() mpit.Verbosity {
 		return ^mpit.Verbosity(0)
 	}
 	return v.of.Info.Verbosity
+}
+
+// findRoom decides where values of what is new count: in a cell of its own, in other, or nowhere.
+func (p *plan) findRoom(v *variable, id cellID, at int) *cell {
+	m := &p.room
+	m.admit(v)
+	more := 1
+	if v.folds() && v.other() == nil {
+		more = 2 // room for other stays reserved
+	}
+	switch {
+	case v.enter == refused:
+	case !v.folds() && len(v.list) == 0:
+		m.reserved -= v.charge()
+		m.used += v.charge()
+		return p.newCell(v, id, at)
+	case m.allows((len(v.list)+more)*v.lines()) && m.has(v.charge()):
+		m.used += v.charge()
+		return p.newCell(v, id, at)
+	case v.folds():
+		return p.fold(v, id)
+	}
+	p.leaveOut(v, id, nil)
+	return nil
+}
+
+// fold lets an object or an element count into other.
+func (p *plan) fold(v *variable, id cellID) *cell {
+	m := &p.room
+	other := v.other()
+	if other == nil {
+		at := 0
+		if other, at = v.find(v.otherID()); other == nil { // an object may really have that name
+			m.used += v.charge()
+			other = p.newCell(v, v.otherID(), at)
+		}
+		m.reserved -= v.charge()
+	}
+	other.seen = p.generation
+	p.leaveOut(v, id, other)
+	return other
+}
+
+// leaveOut notes that something has no series of its own, and counts that once.
+func (p *plan) leaveOut(v *variable, id cellID, other *cell) {
+	if v.overflow == nil {
+		v.overflow = &overflow{ids: map[cellID]uint32{}}
+	}
+	v.overflow.cell = other
+	if other != nil && other.id == id {
+		return
+	}
+	v.overflow.ids[id] = p.generation
+	p.dropped[p.room.reason(v)] += uint64(v.lines())
 }

@@ -49,12 +49,13 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"", "a", "xy", "\xff"} {
-			e := m.Explain(mapping.Library{Name: mapping.MPICH, Version: "4.1"},
-				mpit.Variable{Name: name, Class: mpit.ClassTimer, Datatype: tDouble, Bind: mpit.BindComm})
-			if e.Metric != nil {
-				checkMetric(t, e.Metric)
+			lib := mapping.Library{Name: mapping.MPICH, Version: "4.1"}
+			v := mpit.Variable{Name: name, Class: mpit.ClassTimer, Datatype: tDouble, Bind: mpit.BindComm}
+			if metric, _, ok := m.Metric(lib, v); ok {
+				checkMetric(t, metric)
 			}
-			for _, d := range e.Decisions {
+			decisions, _ := m.Explain(lib, v)
+			for _, d := range decisions {
 				if d.Property == "labels" && !utf8.ValidString(d.Value) {
 					t.Fatalf("labels %q", d.Value)
 				}

@@ -202,13 +202,6 @@ func (v *Variable) means() uint32 {
 		binary.LittleEndian.PutUint64(b[:], math.Float64bits(x))
 		_, _ = hash.Write(b[:])
 	}
-	flag := func(b bool) {
-		if b {
-			number(1)
-		} else {
-			number(0)
-		}
-	}
 	for _, s := range []string{v.Metric.Name, v.Label, v.Each, string(v.Objects), string(v.Elements), v.Companion,
 		labelText(v.Labels)} {
 		text(s)
@@ -217,9 +210,13 @@ func (v *Variable) means() uint32 {
 		float64(v.Number), float64(v.Bits), v.Scale} {
 		number(x)
 	}
-	for _, b := range []bool{v.Separate, v.Numbered, v.Nonzero, v.Offset, v.Exact} {
-		flag(b)
+	flags := uint64(0)
+	for i, set := range []bool{v.Separate, v.Numbered, v.Nonzero, v.Offset, v.Exact} {
+		if set {
+			flags |= 1 << i
+		}
 	}
+	number(float64(flags))
 	if v.Metric.Kind == mapping.KindHistogram {
 		for _, b := range v.Buckets {
 			number(b)

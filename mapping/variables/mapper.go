@@ -54,7 +54,8 @@ func (m *Mapper) Families() (families, variables int) { return m.families.held()
 // still have the state of one that couldn't be opened, and its family another holder. ok is false where it is left
 // out, for the reason given. It only looks: no family comes to be by it.
 func (m *Mapper) Metric(lib mapping.Library, v mpit.Variable) (metric *mapping.Metric, drop mapping.Reason, ok bool) {
-	s, want, reason := m.resolve(m.rules.ForLibrary(lib), &v)
+	set := m.rules.ForLibrary(lib).Decide(&v)
+	s, want, reason := m.basis.Become(set, &v)
 	if reason != "" {
 		return nil, reason, false
 	}
@@ -65,26 +66,16 @@ func (m *Mapper) Metric(lib mapping.Library, v mpit.Variable) (metric *mapping.M
 	case have != nil:
 		return have, "", true
 	}
-	if s.Companion != "" && !lib.HasCompanions() {
+	if set.Companion == "" && !lib.HasCompanions() { // a rule knows the library better than a guess does
 		s.Companion = ""
 	}
 	want.Help = m.basis.Help(&v, &s, &want)
 	return &want.Metric, "", true
 }
 
-// Explain says what a variable of a library becomes, as Metric does, and which rules decided it.
-func (m *Mapper) Explain(lib mapping.Library, v mpit.Variable) rules.Explanation {
-	e := m.rules.Explain(m.basis, lib, v)
-	if e.Metric == nil {
-		return e
-	}
-	switch have, conflict := m.families.look(e.Metric); {
-	case conflict != "":
-		e.Metric, e.Series, e.Drop = nil, nil, mapping.ReasonTypeConflict
-	case have != nil:
-		e.Metric = have
-	}
-	return e
+// Explain says which rules decide what of a variable: rules.Compiled.Explain.
+func (m *Mapper) Explain(lib mapping.Library, v mpit.Variable) (decisions []rules.Decision, unsure []string) {
+	return m.rules.Explain(lib, &v)
 }
 
 // resolve says what v becomes.

@@ -303,31 +303,31 @@ func (r *Rank) reply(e *wire.Encoder, f wire.Frame) {
 		case r.hello.Passive:
 			status = mpit.SamplePassive
 		}
-		r.answer(e, f.Seq, wire.DecodeSampleRequest(f.Payload), status, mpit.EndNone)
+		r.answer(e, f.Seq, decodeSampleRequest(f.Payload), status, mpit.EndNone)
 	case wire.TypeSelect:
 		var selection wire.SelectRequest
-		if selection, err = wire.DecodeSelectRequest(f.Payload); err == nil {
+		if selection, err = decodeSelectRequest(f.Payload); err == nil {
 			r.selection = selection
 			r.layoutGen++
 		}
 	case wire.TypeOpen:
-		var request wire.OpenRequest
-		if request, err = wire.DecodeOpenRequest(f.Payload); err == nil {
+		var request wire.SelectRequest
+		if request, err = decodeOpenRequest(f.Payload); err == nil {
 			r.openRequested(request)
 		}
 	case wire.TypeAskCvars:
 		var first int
-		if first, err = wire.DecodeIndexRequest(f.Payload); err == nil {
+		if first, err = decodeIndexRequest(f.Payload); err == nil {
 			encodeControlVariables(e, f.Seq, r.cvars, first, r.page)
 		}
 	case wire.TypeAskCategories:
 		var first int
-		if first, err = wire.DecodeIndexRequest(f.Payload); err == nil {
+		if first, err = decodeIndexRequest(f.Payload); err == nil {
 			encodeCategories(e, f.Seq, r.categories, r.stamp, first, r.page)
 		}
 	case wire.TypeAskTool:
 		var request wire.ToolRequest
-		if request, err = wire.DecodeToolRequest(f.Payload); err == nil {
+		if request, err = decodeToolRequest(f.Payload); err == nil {
 			r.tool(e, f.Seq, request)
 		}
 	default:
@@ -362,7 +362,7 @@ func (r *Rank) answer(e *wire.Encoder, seq uint32, has wire.SampleRequest, statu
 	s := r.sample(status, end)
 	for i := range r.handles {
 		h := &r.handles[i]
-		if !r.selection.Selected(h.Variable) {
+		if !selected(r.selection, h.Variable) {
 			continue
 		}
 		if h.failed == mpit.Success {

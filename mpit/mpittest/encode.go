@@ -165,8 +165,8 @@ func (r *Rank) encodeLayout(e *wire.Encoder, seq uint32) {
 			e.Word(uint64(h.Object))
 			e.Int(h.Count)
 			e.Time(h.Created)
-			e.Word(bit(h.First != nil, 1) | bit(h.Origin != nil, 2) | bit(r.selection.Selected(h.Variable),
-				4) | bit(h.Excluded != nil, 8))
+			e.Word(bit(h.First != nil, 1) | bit(h.Origin != nil, 2) | bit(selected(r.selection, h.Variable), 4) |
+				bit(h.Excluded != nil, 8))
 			e.Words(h.First)
 			e.Words(h.Origin)
 			e.Words(h.Excluded)

@@ -198,7 +198,7 @@ func (r *Rank) Hello() mpit.Hello {
 func (r *Rank) Selected(variable uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.selection.Selected(variable)
+	return selected(r.selection, variable)
 }
 
 // AddVariable adds a variable with so many elements (see PerPeer), opens it on all objects that fit, and returns its
@@ -226,10 +226,10 @@ func (r *Rank) openEverywhere(v *variable) {
 }
 
 // openRequested opens those that are opened on request only. The caller holds mu.
-func (r *Rank) openRequested(q wire.OpenRequest) {
+func (r *Rank) openRequested(q wire.SelectRequest) {
 	for i := range r.variables {
 		v := &r.variables[i]
-		if v.State != mpit.VariableOnRequest || !q.Opens(v.ID) {
+		if v.State != mpit.VariableOnRequest || !selected(q, v.ID) {
 			continue
 		}
 		r.variablesGen++

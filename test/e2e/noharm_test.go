@@ -13,7 +13,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// With no exporter anywhere a job does what it does without the agent.
+// With no exporter anywhere a job does what it does without the agent. The thread levels are TestThreadLevels' business.
 func TestNoExporter(t *testing.T) {
 	t.Parallel()
 	programs := []struct {
@@ -21,10 +21,6 @@ func TestNoExporter(t *testing.T) {
 		args          []string
 	}{
 		{"plain MPI_Init", "threads.c", []string{"none"}},
-		{"single", "threads.c", []string{"single"}},
-		{"funneled", "threads.c", []string{"funneled"}},
-		{"serialized", "threads.c", []string{"serialized"}},
-		{"multiple", "threads.c", []string{"multiple"}},
 		{"traffic", "traffic.c", []string{"10", "1000", "-"}},
 		{"unexpected", "unexpected.c", []string{"100", "-"}},
 		{"forks", "forks.c", []string{"-"}},

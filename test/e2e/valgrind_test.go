@@ -14,42 +14,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Memcheck finds nothing in a rank that the agent has done. Open MPI itself gives it much to say. A leak is the
-// agent's if the agent allocated it; any other error is, if its stack goes through the agent and what lies below
-// isn't reported without the agent, too.
+// Memcheck finds nothing in a rank that the agent or the call profile has done: one whose calls have statuses, derived
+// datatypes, errors and requests of all kinds. Open MPI itself gives it much to say. A leak is ours if we allocated it;
+// any other error is, if its stack goes through the agent or the profile and what lies below isn't reported without
+// them, too. TestStormUnderMemcheck has objects of all kinds that come and go.
 func TestMemcheck(t *testing.T) {
-	t.Parallel()
-	valgrind := harness.Tool(t, "valgrind")
-	exporter := suite.Exporter(t)
-	memcheck := func(bare bool) []memcheckError {
-		dir := suite.Dir(t)
-		run := suite.Run(t, harness.Job{
-			MPI: harness.OpenMPI(t), Program: "traffic.c", Args: []string{"3", "100", harness.HoldDir},
-			Wrap: memcheckCommand(valgrind, dir),
-			Bare: bare, Socket: exporter.Socket, Exec: []string{"--monitoring"},
-		})
-		run.AtHold(t, "ready")
-		if !bare {
-			exporter.Await(t, "the ranks under valgrind", up(run))
-		}
-		run.Release(t, "ready")
-		run.AtHold(t, "half")
-		if !bare {
-			exporter.Await(t, "figures from under valgrind",
-				all(up(run), counted(run, allToAllCalls, "sums", always(3))))
-		}
-		run.Finish(t, "half", "done")
-		if !bare {
-			exporter.Await(t, "the end under valgrind", ended(run, "finalize"))
-		}
-		return readMemcheck(t, dir, run.Ranks)
-	}
-	assertAgentClean(t, memcheck(true), memcheck(false))
-}
-
-// Nor does it find anything that the call profile has done: one whose calls have statuses, derived datatypes, errors
-// and requests of all kinds.
-func TestMemcheckOfCallProfile(t *testing.T) {
 	t.Parallel()
 	valgrind := harness.Tool(t, "valgrind")
 	exporter := suite.Exporter(t)
@@ -59,7 +28,7 @@ func TestMemcheckOfCallProfile(t *testing.T) {
 			MPI: harness.OpenMPI(t), Program: "profile_messages.c",
 			Args: []string{harness.HoldDir, "blocking", "types", "errors", "completion", "probes"},
 			Wrap: memcheckCommand(valgrind, dir),
-			Bare: bare, Socket: exporter.Socket, Exec: []string{"--calls=peers"},
+			Bare: bare, Socket: exporter.Socket, Exec: []string{"--monitoring", "--calls=peers"},
 		})
 		run.AtHold(t, "half")
 		if !bare {

@@ -38,28 +38,33 @@ func Sanitizers(root string) []Sanitizer {
 }
 
 // SanitizedAgent compiles the agent, and if that is wanted the call profile's library, with a sanitizer and returns
-// what a job with them needs in the environment. In the end the test fails for each report that one of them has part
-// in.
+// what a job with them needs in the environment. What is compiled stays in mpit/agent/build, for the next package that
+// asks. In the end the test fails for each report that one of them has part in.
 func (s *Suite) SanitizedAgent(tb testing.TB, sanitizer Sanitizer, calls bool) (env []string) {
 	tb.Helper()
-	dir := s.Dir(tb)
-	library, callsLibrary := filepath.Join(dir, "libmpit-agent.so"), filepath.Join(dir, "libmpit-calls.so")
-	command := []string{"-s", "-j" + strconv.Itoa(runtime.NumCPU()), "-C", filepath.Join(s.root, "mpit", "agent"),
-		"BUILD=" + filepath.Join(dir, "build"), "OUT=" + library, "CALLS_OUT=" + callsLibrary, "OPTIMISATION=-O0",
-		library}
+	build := filepath.Join("build", "sanitized-"+sanitizer.Name)
+	into := filepath.Join(s.root, "mpit", "agent", build)
+	library, callsLibrary := filepath.Join(into, "libmpit-agent.so"), filepath.Join(into, "libmpit-calls.so")
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		tb.Fatalf("making a directory for what is compiled: %v", err)
+	}
+	// Two packages may want it at the same time.
+	command := []string{filepath.Join(into, "lock"), "make", "-s", "-j" + strconv.Itoa(runtime.NumCPU()), "-C",
+		filepath.Join(s.root, "mpit", "agent"), "BUILD=" + build, "OUT=" + library, "CALLS_OUT=" + callsLibrary,
+		"OPTIMISATION=-O0", library}
 	if calls {
 		command = append(command, callsLibrary)
 	}
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Minute) // it is much to compile
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "make", command...)
+	cmd := exec.CommandContext(ctx, "flock", command...)
 	flags := strings.Join(sanitizer.Flags, " ")
 	// the makefile adds to them, which it couldn't on the command line
 	cmd.Env = append(os.Environ(), "CFLAGS="+flags, "LDFLAGS="+flags)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("compiling the agent with %s: %v\n%s", flags, err, out)
 	}
-	reports := filepath.Join(dir, "report")
+	reports := filepath.Join(s.Dir(tb), "report")
 	tb.Cleanup(func() { expectNoReports(tb, reports) })
 	env = []string{"MPIT_AGENT_LIBRARY=" + library}
 	for _, option := range sanitizer.options {

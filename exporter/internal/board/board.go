@@ -80,12 +80,13 @@ type Figures interface {
 	Objects() []series.ObjectInfo
 }
 
-// Contents is what of a rank is copied onto the page.
-type Contents struct {
-	Figures   Figures // nil: it has none
-	Made      uint64  // how often figures have been made
-	Rules     uint64  // by which they were made
-	Sampled   bool    // Stats hold something
+// Facts are what is known of a rank since a sample has been taken in, but the values of its series. They never change:
+// the next sample makes others, and who has these may read them without a lock.
+//
+// To show one more, give it a field here or in mpit.AgentStats, which contents.count fills in package exporter, and an
+// entry in rankFamilies.
+type Facts struct {
+	Sampled   bool // it has answered
 	Stats     mpit.AgentStats
 	Calls     *api.Calls // nil: it has no call profile
 	Variables *mpit.Variables
@@ -93,6 +94,21 @@ type Contents struct {
 	Layout    *mpit.Layout
 	Infos     []variables.Info
 	Alike     []variables.Info // those that stand in mpit_pvar_info
+	Size      int              // about how many bytes the rank holds of what it has sent
+
+	Figured   bool   // it has figures
+	Made      uint64 // how often they have been made
+	Rules     uint64 // by which they were made
+	Structure uint64 // of them
+	Series    int    // how many they have
+}
+
+// Generation is that of the rank's variables; 0: none are known.
+func (f *Facts) Generation() uint64 {
+	if f.Variables == nil {
+		return 0
+	}
+	return f.Variables.Generation
 }
 
 // VariableStates is how many states a variable may be in.
@@ -174,7 +190,7 @@ func (b *Board) End(all *tally.Tally[categories.Row], controls *tally.Tally[Cont
 func (b *Board) Variables() (byState [VariableStates]int) {
 	for _, r := range b.ranks {
 		if r.up {
-			for state, n := range r.byState {
+			for state, n := range r.ByState {
 				byState[state] += n
 			}
 		}
@@ -191,7 +207,7 @@ func (b *Board) Of(of *Rank) (variables *mpit.Variables, infos []variables.Info,
 	if r.series != nil {
 		shown = r.series.Shown()
 	}
-	return r.variables, r.infos, shown
+	return r.Variables, r.Infos, shown
 }
 
 // OfWorld is what stands on the page for the ranks of a world together, but the family that says whose a value is;
@@ -259,7 +275,7 @@ func (b *Board) addInfos() {
 		if r == nil {
 			continue
 		}
-		for _, info := range r.alike[:r.shown] {
+		for _, info := range r.Alike[:r.shown] {
 			k := key{info.Name, info.Class.String(), info.Unit, info.Bind.String(), info.Verbosity.String(), info.Bits}
 			if seen[k] {
 				continue

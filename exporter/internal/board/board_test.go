@@ -20,6 +20,7 @@ var testTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // fixed is figures with given series.
 type fixed struct {
+	facts     Facts
 	structure uint64
 	series    []*mapping.Series
 }
@@ -43,14 +44,13 @@ func pageRank(number int, name string, values ...string) (*Rank, *fixed) {
 // show brings the page up to date with a rank that is up, or late.
 func show(p *Board, r *Rank, f *fixed, up ...bool) {
 	p.describing.begin([]*Rank{r}, 100, 100)
-	p.Update(r, &Contents{Figures: f})
+	p.Update(r, f, &f.facts)
 	p.Conclude(r, mpit.EndNone, !slices.Contains(up, false))
 }
 
 func countingPage() (*Board, map[string]int) {
 	dropped := map[string]int{}
 	p := New(Config{Drop: func(reason string, n int) { dropped[reason] += n }})
-	p.KeepCreated()
 	return p, dropped
 }
 

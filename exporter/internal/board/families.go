@@ -80,7 +80,7 @@ func kindRows() (rows []exposition.Row) {
 	for kind := range mpit.CallKinds {
 		rows = append(rows, exposition.Row{
 			Labels: []mapping.Label{{Name: "kind", Value: kind.String()}},
-			Number: func(o exposition.Owner) float64 { return o.(*portrait).calls.Kind.Of(kind) },
+			Number: func(o exposition.Owner) float64 { return o.(*portrait).Calls.Kind.Of(kind) },
 		})
 	}
 	return rows
@@ -158,41 +158,41 @@ var rankFamilies = []rankFamily{
 		func(r *portrait) float64 { return self.Seconds(r.rank.Started) }),
 	ofRank("mpit_rank_agent_cpu_seconds_total", "", onceSampled,
 		"CPU time of the agent's thread in the rank.",
-		func(r *portrait) float64 { return r.stats.CPUTime.Seconds() }),
+		func(r *portrait) float64 { return r.Stats.CPUTime.Seconds() }),
 	ofRank("mpit_rank_agent_gate_wait_seconds_total", "", onceSampled,
 		"Time that the program's threads waited for a sample to end.",
-		func(r *portrait) float64 { return r.stats.GateWaitTime.Seconds() }),
+		func(r *portrait) float64 { return r.Stats.GateWaitTime.Seconds() }),
 	ofRank("mpit_rank_agent_gate_wait_max_seconds", "", onceSampled,
 		"Longest time that a thread of the program waited for a sample to end.",
-		func(r *portrait) float64 { return r.stats.GateWaitMax.Seconds() }),
+		func(r *portrait) float64 { return r.Stats.GateWaitMax.Seconds() }),
 	ofRank("mpit_rank_agent_samples_total", "{sample}", onceSampled,
 		"Samples taken by the rank's agent.",
-		func(r *portrait) float64 { return float64(r.stats.Samples) }),
+		func(r *portrait) float64 { return float64(r.Stats.Samples) }),
 	ofRank("mpit_rank_agent_busy_total", "{request}", onceSampled,
 		"Requests that the agent answered without values because the program was making or freeing MPI objects.",
-		func(r *portrait) float64 { return float64(r.stats.Busy) }),
+		func(r *portrait) float64 { return float64(r.Stats.Busy) }),
 	ofRank("mpit_rank_agent_read_errors_total", "{error}", onceSampled,
 		"Reads of performance variables that MPI_T refused.",
-		func(r *portrait) float64 { return float64(r.stats.ReadErrors) }),
+		func(r *portrait) float64 { return float64(r.Stats.ReadErrors) }),
 	ofRank("mpit_pcontrol_level", "", whileControlled,
 		"Level of the program's last MPI_Pcontrol: 0 off, 1 on, others as the program defines them. Only "+
 			"for ranks that have called it.",
-		func(r *portrait) float64 { return float64(r.stats.PcontrolLevel) }),
+		func(r *portrait) float64 { return float64(r.Stats.PcontrolLevel) }),
 	ofRank("mpit_pcontrol_calls_total", "{call}", onceControlled,
 		"Calls of MPI_Pcontrol. Only for ranks that have called it.",
-		func(r *portrait) float64 { return float64(r.stats.PcontrolCalls) }),
+		func(r *portrait) float64 { return float64(r.Stats.PcontrolCalls) }),
 	ofRank("mpit_pcontrol_paused_seconds_total", "", onceControlled,
 		"Time after MPI_Pcontrol(0), in which nothing was counted. Only for ranks that have called MPI_Pcontrol.",
-		func(r *portrait) float64 { return r.stats.PausedTime.Seconds() }),
+		func(r *portrait) float64 { return r.Stats.PausedTime.Seconds() }),
 	ofRank("mpit_call_inside_seconds_total", "", onceProfiled,
 		"Time inside MPI of the thread that initialised MPI, including a call that has not returned. Only for ranks "+
 			"with the call profile.",
-		func(r *portrait) float64 { return r.calls.Inside }),
+		func(r *portrait) float64 { return r.Calls.Inside }),
 	ofRank("mpit_call_observed_seconds_total", "", onceProfiled,
 		"Time in which the rank's calls were measured, without pauses, read at the same instant as "+
 			"mpit_call_inside_seconds_total: the ratio of their rates is the share of time in MPI. Only for ranks with "+
 			"the call profile.",
-		func(r *portrait) float64 { return r.calls.Observed }),
+		func(r *portrait) float64 { return r.Calls.Observed }),
 	ofRank("mpit_call_messages_total", "{message}", onceProfiled,
 		"Point-to-point sends and puts, including those to MPI_PROC_NULL: a sum of mpit_call_time_seconds_count. Only "+
 			"for ranks with the call profile.",
@@ -211,7 +211,7 @@ var rankFamilies = []rankFamily{
 	ofRank("mpit_call_running_seconds", "", whileProfiled,
 		"How long the longest MPI call under way in any thread of the rank has taken so far; 0: there is none. Only "+
 			"for ranks with the call profile.",
-		func(r *portrait) float64 { return r.calls.Running }),
+		func(r *portrait) float64 { return r.Calls.Running }),
 }
 
 // longCallLabels are those of mpit_call_running_info. What isn't there is left out.

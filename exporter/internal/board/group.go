@@ -59,7 +59,7 @@ type gathered struct {
 func (b *Board) updateSheet(g *group) {
 	key := sheetKey{generation: g.figures.Structure()}
 	if s := g.sheet; s != nil && s.key == key && !b.Roomier(s.Sheet) {
-		b.CopyNumbers(s.Sheet)
+		s.CopyNumbers()
 	} else {
 		b.clear(s)
 		g.sheet = &sheet{exposition.NewSheet(g), key}

@@ -22,18 +22,12 @@ type portrait struct {
 	refresh uint64 // the last one that has seen the rank
 	up      bool   // all its series stand on the page; else the lasting ones alone
 
-	end       mpit.EndReason
-	sampled   bool
-	stats     mpit.AgentStats
-	calls     *api.Calls // nil: it has no call profile
-	summands  []summand
-	sums      sums
-	variables *mpit.Variables
-	infos     []variables.Info
-	alike     []variables.Info
-	shown     int // so many of alike stand in mpit_pvar_info, if nobody else has the same
-	byState   [VariableStates]int
-	merged    *merged
+	end mpit.EndReason
+	*Facts
+	summands []summand
+	sums     sums
+	shown    int // so many of Alike stand in mpit_pvar_info, if nobody else has the same
+	merged   *merged
 
 	process, objects, series *sheet
 	left                     map[string]int // left off the page, as counted
@@ -59,34 +53,34 @@ func (r *portrait) Begun() time.Time { return r.rank.Started }
 func (r *portrait) LeftOff() map[string]int { return r.left }
 
 // controlled says whether the program has called MPI_Pcontrol.
-func (r *portrait) controlled() bool { return r.stats.PcontrolCalls > 0 }
+func (r *portrait) controlled() bool { return r.Stats.PcontrolCalls > 0 }
 
 // long is the call that mpit_call_running_info tells of; zero: none.
 func (r *portrait) long() api.LongCall {
-	if r.calls == nil || r.calls.Long == nil {
+	if r.Calls == nil || r.Calls.Long == nil {
 		return api.LongCall{}
 	}
-	return *r.calls.Long
+	return *r.Calls.Long
 }
 
 // has says whether the rank has a family now.
 func (r *portrait) has(when presence) bool {
 	switch when {
 	case onceSampled:
-		return r.sampled
+		return r.Sampled
 	case onceControlled, whileControlled:
 		return r.controlled()
 	case onceProfiled, whileProfiled:
-		return r.calls != nil
+		return r.Calls != nil
 	}
 	return true
 }
 
 // merged is a copy of the series of a rank that stand in its group.
 type merged struct {
-	made, structure uint64
-	rules           uint64 // by which they were made
-	from, list      []*mapping.Series
+	structure  uint64
+	rules      uint64 // by which they were made
+	from, list []*mapping.Series
 }
 
 // copyNumbers copies the numbers of series, which nobody changes meanwhile.
@@ -110,7 +104,7 @@ func (m *merged) copyNumbers() {
 func (b *Board) portrait(of *Rank) *portrait {
 	r := b.ranks[of]
 	if r == nil {
-		r = &portrait{rank: of, left: map[string]int{}}
+		r = &portrait{rank: of, Facts: &Facts{}, left: map[string]int{}}
 		b.ranks[of] = r
 	}
 	return r
@@ -131,9 +125,9 @@ func (b *Board) remove(r *portrait) {
 // OutOfDate takes a rank's series from the page if they are to be made anew, because there are other figures, or none,
 // or they have another structure. Where that is done for all ranks before any is updated, new rules may give a family
 // another type: else whose turn comes first would find it in its way.
-func (b *Board) OutOfDate(of *Rank, figures bool, made, structure uint64) {
-	r, key := b.ranks[of], sheetKey{made: made, generation: structure}
-	if r != nil && r.series != nil && (!figures || r.series.key != key) {
+func (b *Board) OutOfDate(of *Rank, f *Facts) {
+	r, key := b.ranks[of], sheetKey{made: f.Made, generation: f.Structure}
+	if r != nil && r.series != nil && (!f.Figured || r.series.key != key) {
 		b.clear(r.series)
 		r.series = nil
 	}
@@ -173,42 +167,41 @@ func (d *describing) note(r *Rank, n int, infos []variables.Info) {
 	d.infos = infos
 }
 
-// Update copies what is in a rank, making the sheets anew whose series have changed. Their series have been bounded
-// before (package budget).
-func (b *Board) Update(of *Rank, c *Contents) {
+// Update copies the numbers of a rank's series and shows these facts with them, making the sheets anew whose series
+// have changed. They have been bounded before (package budget). Without figures, nil, the rank has no series.
+func (b *Board) Update(of *Rank, figures Figures, f *Facts) {
 	r, room := b.portrait(of), b.describing.room(of)
-	r.sampled, r.stats, r.calls, r.variables, r.byState = c.Sampled, c.Stats, c.Calls, c.Variables, c.ByState
-	if c.Figures == nil {
+	others := len(f.Alike) > 0 && (len(r.Alike) == 0 || &r.Alike[0] != &f.Alike[0])
+	r.Facts = f
+	if figures == nil {
 		b.clear(r.objects)
 		b.clear(r.series)
 		r.objects, r.series, r.merged = nil, nil, nil
 	} else {
-		b.updateSeries(r, c)
-		objects := c.Figures.Objects()
+		b.updateSeries(r, figures)
+		objects := figures.Objects()
 		taken := min(room, 2*len(objects))
-		if key := (sheetKey{layout: c.Layout, room: taken}); r.objects == nil || r.objects.key != key {
+		if key := (sheetKey{layout: f.Layout, room: taken}); r.objects == nil || r.objects.key != key {
 			b.clear(r.objects)
 			r.objects = &sheet{exposition.NewSheet(r), key}
 			b.addObjects(r.objects, objects, room)
 		}
 		room -= taken
 	}
-	shown := min(len(c.Alike), b.describing.known(c.Alike)+room)
-	others := len(c.Alike) > 0 && (len(r.alike) == 0 || &r.alike[0] != &c.Alike[0])
+	shown := min(len(f.Alike), b.describing.known(f.Alike)+room)
 	if shown != r.shown || others {
 		r.shown, b.outdated = shown, true
 	}
-	r.infos, r.alike = c.Infos, c.Alike
 }
 
-// updateSeries copies the rank's series. It has figures.
-func (b *Board) updateSeries(r *portrait, c *Contents) {
-	key := sheetKey{made: c.Made, generation: c.Figures.Structure()}
+// updateSeries copies the rank's series.
+func (b *Board) updateSeries(r *portrait, figures Figures) {
+	key := sheetKey{made: r.Made, generation: figures.Structure()}
 	if s := r.series; s != nil && s.key == key && !b.Roomier(s.Sheet) {
-		b.CopyNumbers(s.Sheet)
+		s.CopyNumbers()
 		r.sum()
 		if r.merged != nil {
-			r.merged.rules = c.Rules
+			r.merged.rules = r.Rules
 			r.merged.copyNumbers()
 		}
 		return
@@ -217,8 +210,8 @@ func (b *Board) updateSeries(r *portrait, c *Contents) {
 	s := &sheet{exposition.NewSheet(r), key}
 	r.series, r.merged = s, nil
 	single := b.single[:0]
-	m := &merged{made: c.Made, structure: key.generation, rules: c.Rules}
-	for _, series := range c.Figures.Series() {
+	m := &merged{structure: key.generation, rules: r.Rules}
+	for _, series := range figures.Series() {
 		if series.PerRank() {
 			single = append(single, series)
 		}
@@ -227,7 +220,7 @@ func (b *Board) updateSeries(r *portrait, c *Contents) {
 		}
 	}
 	b.Fill(s.Sheet, single, Reserved)
-	r.summands = summands(c.Figures.Series())
+	r.summands = summands(figures.Series())
 	r.sum()
 	clear(single)
 	b.single = single
@@ -245,7 +238,7 @@ func (b *Board) updateSeries(r *portrait, c *Contents) {
 func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool) {
 	r := b.portrait(of)
 	r.up, r.end = up, end
-	key := sheetKey{end: r.end, sampled: r.sampled, controlled: r.controlled(), profiled: r.calls != nil,
+	key := sheetKey{end: r.end, sampled: r.Sampled, controlled: r.controlled(), profiled: r.Calls != nil,
 		long: r.long()}
 	if r.process == nil || r.process.key != key {
 		b.clear(r.process)
@@ -263,13 +256,13 @@ func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool) {
 	if r.objects != nil {
 		describing += r.objects.key.room
 	}
-	b.describing.note(of, describing, r.alike[:r.shown])
+	b.describing.note(of, describing, r.Alike[:r.shown])
 }
 
 // count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew
 // many times, but a scraper is told once.
 func (b *Board) count(r *portrait) {
-	over := len(r.alike) - r.shown
+	over := len(r.Alike) - r.shown
 	sheets := r.sheets()
 	if over == 0 && !slices.ContainsFunc(sheets[:], func(s *sheet) bool { return s != nil && s.Dropped() != nil }) {
 		return
@@ -304,7 +297,7 @@ func (b *Board) addProcess(r *portrait, s *sheet) {
 			b.AddOwn(s.Sheet, &f.Family, liveOnly, exposition.Row{Number: value})
 		}
 	}
-	if r.calls != nil {
+	if r.Calls != nil {
 		b.AddOwn(s.Sheet, &familyCallKind, false, kindRows()...)
 	}
 	if long := r.long(); long != (api.LongCall{}) {

@@ -4,7 +4,7 @@
 package body
 
 import (
-	"io"
+	"bytes"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -94,9 +94,9 @@ func (b *Body) Compressed() int { return len(b.pack.out) }
 // Memory is how many bytes the body takes.
 func (b *Body) Memory() int { return cap(b.Text) + cap(b.pack.out) }
 
-// Extra is what comes to a page for one client: rendered families, sorted by name, as they are.
+// Extra is what comes to a page for one client: rendered families, sorted by name, as they are written to it.
 type Extra struct {
-	text  []byte
+	bytes.Buffer
 	parts []part
 }
 
@@ -113,17 +113,10 @@ func NewExtra() *Extra { return extras.Get().(*Extra) }
 
 // Release gives its memory back.
 func (e *Extra) Release() {
-	e.text, e.parts = e.text[:0], e.parts[:0]
+	e.Reset()
+	e.parts = e.parts[:0]
 	extras.Put(e)
 }
 
-// Write appends to it. It never fails.
-func (e *Extra) Write(p []byte) (int, error) {
-	e.text = append(e.text, p...)
-	return len(p), nil
-}
-
 // End says that what has been written since the last one is the family of this name.
-func (e *Extra) End(name string) { e.parts = append(e.parts, part{name, len(e.text)}) }
-
-var _ io.Writer = (*Extra)(nil)
+func (e *Extra) End(name string) { e.parts = append(e.parts, part{name, e.Len()}) }

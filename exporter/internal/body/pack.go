@@ -98,7 +98,7 @@ func (b *Body) Response(more *Extra, end string) *Response {
 	before := func(name string) {
 		for len(rest) > 0 && (name == "" || rest[0].name < name) {
 			if !b.has(rest[0].name) {
-				other.add(more.text[from:rest[0].end])
+				other.add(more.Bytes()[from:rest[0].end])
 			}
 			from, rest = rest[0].end, rest[1:]
 		}

@@ -171,13 +171,13 @@ func Format(d mpit.Datatype, enum *mpit.Enum, v mpit.CvarValue) string {
 	if v.IsText {
 		return v.Text
 	}
-	item := itemNames(enum, v.Values)
+	names := itemNames(enum, v.Values)
 	var text strings.Builder
 	for i, w := range v.Values {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		name, named := item(int64(w))
+		name, named := names[int64(w)]
 		switch {
 		case text.Len() > maxText:
 			text.WriteString("…")
@@ -208,12 +208,12 @@ func Text(v *mpit.ControlVariable) string {
 	return Format(v.Datatype, v.Enum, value)
 }
 
-// itemNames returns what finds the names of an enumeration's items, for so many elements.
-func itemNames(enum *mpit.Enum, elements []uint64) func(value int64) (name string, ok bool) {
+// itemNames are the names of an enumeration's items that stand for one of these elements.
+func itemNames(enum *mpit.Enum, elements []uint64) map[int64]string {
+	names := map[int64]string{}
 	if enum == nil || len(elements) == 0 {
-		return func(int64) (string, bool) { return "", false }
+		return names
 	}
-	names := make(map[int64]string)
 	wanted := make(map[int64]bool, len(elements))
 	for _, w := range elements {
 		wanted[int64(w)] = true
@@ -223,10 +223,7 @@ func itemNames(enum *mpit.Enum, elements []uint64) func(value int64) (name strin
 			names[item.Value] = item.Name
 		}
 	}
-	return func(value int64) (string, bool) {
-		name, ok := names[value]
-		return name, ok
-	}
+	return names
 }
 
 // Same says whether two values are the same to the last bit.

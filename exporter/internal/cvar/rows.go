@@ -1,6 +1,7 @@
 package cvar
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
@@ -21,12 +22,16 @@ type Row struct{ Name, Value string }
 // Rows chooses from a rank's control variables those whose names match one of the patterns. Of several that have one
 // name, the first stands. unreadable of them have no value, over are more than MaxRows.
 func Rows(list []mpit.ControlVariable, patterns []string) (rows []Row, unreadable, over int) {
+	globs := make([]*regexp.Regexp, len(patterns))
+	for i, pattern := range patterns {
+		globs[i] = rules.Glob(pattern)
+	}
 	seen := map[string]bool{}
 	for i := range list {
 		v := &list[i]
 		name := clean.Name(v.Name)
-		named := func(pattern string) bool { return rules.GlobMatches(pattern, v.Name) }
-		if seen[name] || !slices.ContainsFunc(patterns, named) {
+		named := func(glob *regexp.Regexp) bool { return glob.MatchString(v.Name) }
+		if seen[name] || !slices.ContainsFunc(globs, named) {
 			continue
 		}
 		seen[name] = true

@@ -57,7 +57,6 @@ type pieces struct {
 	to     io.Writer
 	begin  func() // before the first byte; nil: it has been written
 	indent string
-	some   bool // there is something in the list or object that is being written
 	err    error
 }
 
@@ -79,22 +78,20 @@ func (p *pieces) line(depth int) {
 	}
 }
 
-// next begins an element, or a field.
-func (p *pieces) next(depth int) {
-	if p.some {
-		p.text(",")
+// elements writes a list or an object of n elements, between these brackets.
+func (p *pieces) elements(brackets string, depth, n int, element func(i int)) {
+	p.text(brackets[:1])
+	for i := range n {
+		if i > 0 {
+			p.text(",")
+		}
+		p.line(depth + 1)
+		element(i)
 	}
-	p.line(depth)
-	p.some = true
-}
-
-// close ends a list or an object.
-func (p *pieces) close(with string, depth int) {
-	if p.some {
+	if n > 0 {
 		p.line(depth)
 	}
-	p.text(with)
-	p.some = true
+	p.text(brackets[1:])
 }
 
 // value writes one as a whole.
@@ -111,30 +108,25 @@ func (p *pieces) value(v any, depth int) {
 
 // fields writes a struct, none of whose fields are embedded.
 func (p *pieces) fields(of reflect.Value) {
-	p.text("{")
-	for i := range of.NumField() {
-		name, options, _ := strings.Cut(of.Type().Field(i).Tag.Get("json"), ",")
-		field := of.Field(i)
-		list := field.Kind() == reflect.Slice && !field.IsNil()
-		if options == "omitempty" && (field.IsZero() || list && field.Len() == 0) {
-			continue
+	var names []string
+	var fields []reflect.Value
+	for field, value := range of.Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		empty := value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0
+		if options != "omitempty" || !empty {
+			names, fields = append(names, name), append(fields, value)
 		}
-		p.next(1)
-		p.text(strconv.Quote(name) + ":")
-		if p.indent != "" {
-			p.text(" ")
-		}
-		if !list {
-			p.value(field.Interface(), 1)
-			continue
-		}
-		p.text("[")
-		p.some = false
-		for at := range field.Len() {
-			p.next(2)
-			p.value(field.Index(at).Interface(), 2)
-		}
-		p.close("]", 1)
 	}
-	p.close("}", 0)
+	colon := ":"
+	if p.indent != "" {
+		colon = ": "
+	}
+	p.elements("{}", 0, len(fields), func(i int) {
+		p.text(strconv.Quote(names[i]) + colon)
+		if list := fields[i]; list.Kind() == reflect.Slice && !list.IsNil() {
+			p.elements("[]", 1, list.Len(), func(at int) { p.value(list.Index(at).Interface(), 2) })
+		} else {
+			p.value(list.Interface(), 1)
+		}
+	})
 }

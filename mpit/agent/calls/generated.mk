@@ -42,14 +42,10 @@ CALLS_TESTED := calls/bytes.c $(addprefix $(CALLS_MADE)/,$(CALLS_MADE_SOURCES))
 CALLS_TESTS := calls/test/bytes_test.c calls/test/wrappers_test.c calls/test/fake/runtime.c
 CALLS_TEST_CFLAGS := -std=gnu11 -O0 -g $(WARNINGS) -include calls/test/fake/calls.h -Icalls/test/fake $(CALLS_CFLAGS)
 
-$(BUILD)/calls-test-plain: $(CALLS_TESTS) $(CALLS_MADE)/made $(wildcard calls/*.[ch] calls/test/*.h calls/test/fake/*.h) $(BUILD)/flags
-	$(CC) $(CALLS_TEST_CFLAGS) -o $@ $(CALLS_TESTS) $(CALLS_TESTED)
-
 $(BUILD)/calls-test-sanitized: $(CALLS_TESTS) $(CALLS_MADE)/made $(wildcard calls/*.[ch] calls/test/*.h calls/test/fake/*.h) $(BUILD)/flags
 	$(CC) $(CALLS_TEST_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all -o $@ $(CALLS_TESTS) $(CALLS_TESTED)
 
-test-calls-generated: test-calls-prototypes $(BUILD)/calls-test-plain $(BUILD)/calls-test-sanitized
-	$(BUILD)/calls-test-plain
+test-calls-generated: test-calls-prototypes $(BUILD)/calls-test-sanitized
 	$(BUILD)/calls-test-sanitized
 
 test: test-calls-generated

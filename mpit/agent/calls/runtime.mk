@@ -44,18 +44,21 @@ $(BUILD)/calls-run-threads: $(CALLS_RUN_TESTS) $(CALLS_RUN_NEEDS)
 test-calls-circles: $(CALLS_OBJECTS) $(filter-out $(CALLS_MADE)/wrappers_%,$(CALLS_GENERATED_OBJECTS))
 	test/circles $^
 
-.PHONY: test-calls-runtime bench-calls
-test-calls-runtime: $(BUILD)/calls-run-plain $(BUILD)/calls-run-sanitized $(BUILD)/calls-run-threads
-	$(BUILD)/calls-run-plain
-	@# Newer compilers' sanitizers put locals of what they compile on a heap; the tests are about frames on the stack.
-	ASAN_OPTIONS=detect_stack_use_after_return=0 $(BUILD)/calls-run-sanitized
-	$(BUILD)/calls-run-threads
-	@if command -v valgrind >/dev/null; then \
-	  echo valgrind --leak-check=full $(BUILD)/calls-run-plain; \
-	  valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,possible --errors-for-leak-kinds=definite $(BUILD)/calls-run-plain; \
-	else echo "valgrind is not installed: not run under it"; fi
+.PHONY: test-calls-plain test-calls-sanitized test-calls-threads test-calls-memory bench-calls
+test-calls-plain: $(BUILD)/calls-run-plain
+	$<
 
-test: test-calls-circles test-calls-runtime
+test-calls-sanitized: $(BUILD)/calls-run-sanitized
+	@# Newer compilers' sanitizers put locals of what they compile on a heap; the tests are about frames on the stack.
+	ASAN_OPTIONS=detect_stack_use_after_return=0 $<
+
+test-calls-threads: $(BUILD)/calls-run-threads
+	FEW_TURNS=1 $<
+
+test-calls-memory: $(BUILD)/calls-run-plain
+	FEW_TURNS=1 $(MEMCHECK) $<
+
+test: test-calls-circles test-calls-plain test-calls-sanitized test-calls-threads test-calls-memory
 
 # What a call costs. Optimised as the library is, with as many cells.
 $(BUILD)/bench-calls: calls/test/bench_calls.c calls/test/fake_mpi.c $(CALLS_RUN_NEEDS)

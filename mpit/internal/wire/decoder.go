@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"iter"
 	"math"
 	"time"
 )
@@ -134,29 +135,41 @@ func (d *Decoder) Array(what string, limit int) []uint64 {
 	return d.Words(what, d.Count(what, limit))
 }
 
-// List returns the number of records that follow, at most limit. Each takes at least one word, so a caller may make
-// room for that many.
-func (d *Decoder) List(what string, limit int) int {
-	n := d.Count(what, limit)
-	if n > d.Remaining() {
-		d.Fail(ReasonMalformed, "a list of %d %s where %d words are left", n, what, d.Remaining())
-		return 0
+// Records reads a list of records, at most limit; what names them. It ends with the first breach, also one in a record.
+// A record's Decoder is good until the next one.
+func (d *Decoder) Records(what string, limit int) iter.Seq[*Decoder] {
+	return func(yield func(r *Decoder) bool) {
+		n := d.Count(what, limit)
+		if n > d.Remaining() { // each takes at least a word
+			d.Fail(ReasonMalformed, "a list of %d %s where %d words are left", n, what, d.Remaining())
+		}
+		var r Decoder
+		for range n {
+			if r = d.Record(what); *d.err != nil || !yield(&r) || *d.err != nil {
+				return
+			}
+		}
 	}
-	return n
 }
 
-// Record returns a Decoder of the next record's fields, and goes on behind it.
-func (d *Decoder) Record(what string) Decoder {
-	if *d.err != nil {
-		return Decoder{err: d.err}
+// Optional returns a Decoder of the record in a list of at most one, of an empty one where there is none.
+func (d *Decoder) Optional(what string) (r Decoder, ok bool) {
+	if d.Count(what, 1) == 0 {
+		return Decoder{err: d.err}, false
 	}
+	return d.Record(what), true
+}
+
+// Record returns a Decoder of the next record's fields, and goes on behind it; what names the list that it is in.
+func (d *Decoder) Record(what string) Decoder {
 	if len(d.b) == 0 {
-		d.Fail(ReasonMalformed, "%s is missing", what)
-		return Decoder{err: d.err}
+		d.Fail(ReasonMalformed, "%s: a record is missing", what)
 	}
 	n := d.Word()
 	if n > uint64(d.Remaining()) {
-		d.Fail(ReasonMalformed, "%s of %d words where %d are left", what, n, d.Remaining())
+		d.Fail(ReasonMalformed, "%s: a record of %d words where %d are left", what, n, d.Remaining())
+	}
+	if *d.err != nil {
 		return Decoder{err: d.err}
 	}
 	r := Decoder{b: d.b[:n*WordBytes], err: d.err}

@@ -25,7 +25,18 @@ func (e *Encoder) Finish() {
 	binary.LittleEndian.PutUint32(e.b[e.frame+8:], uint32(words))
 }
 
-// Bytes returns all frames. They belong to the Encoder until the next Begin.
+// keptRequest is how large a buffer may be that Reset keeps, in bytes: most requests fit.
+const keptRequest = 256
+
+// Reset forgets all frames.
+func (e *Encoder) Reset() {
+	e.b = e.b[:0]
+	if cap(e.b) > keptRequest {
+		e.b = nil
+	}
+}
+
+// Bytes returns all frames. They belong to the Encoder until the next Begin or Reset.
 func (e *Encoder) Bytes() []byte { return e.b }
 
 // Append appends the frames of another Encoder. No frame may be unfinished.

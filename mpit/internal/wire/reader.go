@@ -15,9 +15,13 @@ const (
 
 // Reader reads frames. It is not safe for concurrent use.
 type Reader struct {
+	// Limit is how large a payload may be, in bytes.
+	Limit int
+	// Room is called before the buffer grows by so many bytes, and after it has shrunk, with a number below zero. Its
+	// error is what Next returns. nil: the buffer's memory is not counted.
+	Room func(bytes int) error
+
 	src        io.Reader
-	limit      int                   // of a payload, bytes
-	room       func(bytes int) error // nil: the buffer's memory is not counted
 	buf        []byte
 	start, end int  // what is read and not yet used: buf[start:end]
 	small      bool // firstBuffer would have held the last frame
@@ -25,21 +29,14 @@ type Reader struct {
 
 // NewReader returns a Reader that refuses payloads of more than limit bytes.
 func NewReader(src io.Reader, limit int) *Reader {
-	return &Reader{src: src, limit: limit}
+	return &Reader{src: src, Limit: limit}
 }
 
-// Limit refuses payloads of more than limit bytes from now on.
-func (r *Reader) Limit(limit int) { r.limit = limit }
-
-// Room has room called before the buffer grows by so many bytes, and after it has shrunk, with a number below zero.
-// Its error is what Next returns.
-func (r *Reader) Room(room func(bytes int) error) { r.room = room }
-
 func (r *Reader) grow(bytes int) error {
-	if r.room == nil {
+	if r.Room == nil {
 		return nil
 	}
-	return r.room(bytes)
+	return r.Room(bytes)
 }
 
 // Next returns the next frame. Its payload is valid until Next is called again. The error is io.EOF where the stream
@@ -64,9 +61,9 @@ func (r *Reader) Next() (Frame, error) {
 	if f.Version == 0 {
 		return Frame{}, Errorf(ReasonVersion, "frame of protocol version 0")
 	}
-	if words > int64(r.limit/WordBytes) {
+	if words > int64(r.Limit/WordBytes) {
 		return Frame{}, Errorf(ReasonTooLarge, "frame of type %d announces %d words, the limit is %d", f.Type, words,
-			r.limit/WordBytes)
+			r.Limit/WordBytes)
 	}
 	size := HeaderBytes + int(words)*WordBytes
 	if err := r.fill(size); err != nil {

@@ -20,18 +20,16 @@ const (
 	ToolPvarIndex
 	ToolCvarIndex
 	ToolCategoryIndex
-	toolOperations
 )
 
-var toolNames = [toolOperations]string{
+var toolNames = [...]string{
 	"session create", "session free", "handle alloc", "handle free", "start", "stop", "read", "write", "reset",
-	"readreset",
-	"cvar read", "cvar write", "pvar index", "cvar index", "category index",
+	"readreset", "cvar read", "cvar write", "pvar index", "cvar index", "category index",
 }
 
 // String returns the operation's name in docs/protocol.md.
 func (o ToolOperation) String() string {
-	if o < toolOperations {
+	if o < ToolOperation(len(toolNames)) {
 		return toolNames[o]
 	}
 	return "unknown operation"
@@ -117,36 +115,4 @@ func (r ToolRequest) Append(e *Encoder, seq uint32) {
 		e.String(r.Name)
 	}
 	e.Finish()
-}
-
-// DecodeToolRequest reads a ToolRequest.
-func DecodeToolRequest(payload []byte) (ToolRequest, error) {
-	var err error
-	d := NewDecoder(payload, &err)
-	r := ToolRequest{Operation: ToolOperation(d.Word())}
-	switch r.Operation {
-	case ToolSessionCreate:
-	case ToolSessionFree:
-		r.Session = d.Uint32("session")
-	case ToolHandleAlloc:
-		r.Session, r.Variable, r.Object = d.Uint32("session"), d.Uint32("variable"), d.Uint32("object")
-	case ToolHandleFree, ToolStart, ToolStop, ToolRead, ToolReset, ToolReadReset:
-		r.Session, r.Handle = d.Uint32("session"), d.Uint32("handle")
-	case ToolWrite:
-		r.Session, r.Handle = d.Uint32("session"), d.Uint32("handle")
-		r.Words = d.Array("values", MaxValues)
-	case ToolCvarRead, ToolCvarWrite:
-		r.Index, r.Object = d.Int("index"), d.Uint32("object")
-		if r.Operation == ToolCvarWrite {
-			r.Value = d.Value("value")
-		}
-	case ToolPvarIndex:
-		r.Class = d.Word()
-		r.Name = d.String("name")
-	case ToolCvarIndex, ToolCategoryIndex:
-		r.Name = d.String("name")
-	default:
-		d.Fail(ReasonMalformed, "operation %d", uint64(r.Operation))
-	}
-	return r, err
 }

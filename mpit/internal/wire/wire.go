@@ -1,5 +1,5 @@
 // Package wire is the encoding of docs/protocol.md: frames, words, strings, records and lists, and the exporter's
-// requests. Package mpit reads with it what an agent sends, and package mpittest writes it.
+// requests. Package mpit reads with it what an agent sends; package mpittest writes that, and reads the requests.
 //
 // Nothing here trusts a length that it has read: memory grows only as bytes arrive, and never beyond the limits below.
 package wire

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 )
 
 // frame returns a frame's bytes.
@@ -122,7 +120,7 @@ func TestReaderKeepsWhatItNeeds(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			src, dst := io.Pipe()
 			r, counted := NewReader(src, MaxAgentPayload), 0
-			r.Room(func(bytes int) error { counted += bytes; return nil })
+			r.Room = func(bytes int) error { counted += bytes; return nil }
 			go func() {
 				for _, words := range test.frames {
 					_, _ = dst.Write(frame(TypeSample, 1, words...))
@@ -169,17 +167,25 @@ func TestFieldsComeBack(t *testing.T) {
 	assert.Equal(t, "nine byte", d.String("x"))
 	assert.Empty(t, d.String("x"))
 	assert.Equal(t, []uint64{4, 5}, d.Array("x", 10))
-	require.Equal(t, 2, d.List("x", 10))
-	r := d.Record("x")
-	assert.Equal(t, "a", r.String("x"))
-	assert.Equal(t, uint64(1), r.Word())
-	assert.Zero(t, r.Word(), "a field that an older peer doesn't know")
-	r = d.Record("x")
-	assert.Empty(t, r.String("x"))
-	assert.Zero(t, r.List("x", 10))
-	assert.Nil(t, r.Array("x", 10))
+	type record struct {
+		text  string
+		word  uint64
+		array []uint64
+	}
+	var records []record
+	for r := range d.Records("x", 10) {
+		records = append(records, record{r.String("x"), r.Word(), r.Array("x", 10)})
+	}
+	assert.Equal(t, []record{{"a", 1, nil}, {}}, records, "with a field that an older peer doesn't know")
+	_, ok := d.Optional("x")
+	assert.False(t, ok, "nor does it know what comes behind")
 	assert.Zero(t, d.Remaining())
 	assert.NoError(t, err)
+}
+
+func eachRecord(d *Decoder) {
+	for range d.Records("x", 10) {
+	}
 }
 
 func TestDecoderRefuses(t *testing.T) {
@@ -193,8 +199,8 @@ func TestDecoderRefuses(t *testing.T) {
 		"an endless string":         {[]uint64{math.MaxUint64}, func(d *Decoder) { d.String("x") }, ReasonTooLarge},
 		"an array beyond the end":   {[]uint64{3, 1, 2}, func(d *Decoder) { d.Array("x", 10) }, ReasonMalformed},
 		"an array over the limit":   {[]uint64{11}, func(d *Decoder) { d.Array("x", 10) }, ReasonTooLarge},
-		"a list beyond the end":     {[]uint64{2, 0}, func(d *Decoder) { d.List("x", 10) }, ReasonMalformed},
-		"a list over the limit":     {[]uint64{11}, func(d *Decoder) { d.List("x", 10) }, ReasonTooLarge},
+		"a list beyond the end":     {[]uint64{2, 0}, func(d *Decoder) { eachRecord(d) }, ReasonMalformed},
+		"a list over the limit":     {[]uint64{11}, func(d *Decoder) { eachRecord(d) }, ReasonTooLarge},
 		"a record beyond the end":   {[]uint64{2, 0}, func(d *Decoder) { d.Record("x") }, ReasonMalformed},
 		"a record that is missing":  {nil, func(d *Decoder) { d.Record("x") }, ReasonMalformed},
 		"33 bits for 32":            {[]uint64{1 << 32}, func(d *Decoder) { d.Uint32("x") }, ReasonMalformed},
@@ -217,95 +223,6 @@ func TestDecoderRefuses(t *testing.T) {
 	}
 }
 
-func TestRequestsComeBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		sample := SampleRequest{
-			Variables: rapid.Uint64().Draw(t, "variables"), Layout: rapid.Uint64().Draw(t, "layout"),
-			Remains: rapid.Uint64().Draw(t, "remains"),
-			Kept:    rapid.Uint64().Draw(t, "kept"),
-		}
-		selection := SelectRequest{Default: rapid.Bool().Draw(t, "default"),
-			Map: rapid.SliceOfN(rapid.Uint64(), 1, 20).Draw(t, "map")}
-		var open OpenRequest
-		ids := rapid.SliceOfN(rapid.Uint32Range(0, MaxVariables-1), 0, 20).Draw(t, "variables to open")
-		for _, id := range ids {
-			open.Set(id)
-		}
-		first := rapid.IntRange(0, MaxVariables).Draw(t, "first")
-		var e Encoder
-		sample.Append(&e, 1)
-		selection.Append(&e, 2)
-		AppendIndexRequest(&e, TypeAskCvars, 4, first)
-		open.Append(&e, 5)
-
-		r := NewReader(bytes.NewReader(e.Bytes()), MaxExporterPayload)
-		next := func(typ uint16, seq uint32) []byte {
-			f, err := r.Next()
-			require.NoError(t, err)
-			require.Equal(t, typ, f.Type)
-			require.Equal(t, seq, f.Seq)
-			return f.Payload
-		}
-		require.Equal(t, sample, DecodeSampleRequest(next(TypeAskSample, 1)))
-		gotSelection, err := DecodeSelectRequest(next(TypeSelect, 2))
-		require.NoError(t, err)
-		require.Equal(t, selection, gotSelection)
-		gotFirst, err := DecodeIndexRequest(next(TypeAskCvars, 4))
-		require.NoError(t, err)
-		require.Equal(t, first, gotFirst)
-		gotOpen, err := DecodeOpenRequest(next(TypeOpen, 5))
-		require.NoError(t, err)
-		for _, id := range append(ids, rapid.Uint32Range(0, 2*MaxVariables).Draw(t, "any variable")) {
-			require.Equal(t, slices.Contains(ids, id), gotOpen.Opens(id), id)
-		}
-	})
-}
-
-// allTools has a request of each operation with all fields that the operation has.
-func allTools() []ToolRequest {
-	return []ToolRequest{
-		{Operation: ToolSessionCreate},
-		{Operation: ToolSessionFree, Session: 1},
-		{Operation: ToolHandleAlloc, Session: 1, Variable: 2, Object: 3},
-		{Operation: ToolHandleFree, Session: 1, Handle: 4},
-		{Operation: ToolStart, Session: 1, Handle: 4},
-		{Operation: ToolStop, Session: 1},
-		{Operation: ToolRead, Session: 1, Handle: 4},
-		{Operation: ToolWrite, Session: 1, Handle: 4, Words: []uint64{5, math.MaxUint64}},
-		{Operation: ToolReset, Session: 1, Handle: 4},
-		{Operation: ToolReadReset, Session: 1, Handle: 4},
-		{Operation: ToolCvarRead, Index: 6, Object: 3},
-		{Operation: ToolCvarWrite, Index: 6, Value: Value{Kind: ValueWords, Words: []uint64{7, 8}}},
-		{Operation: ToolCvarWrite, Index: 6, Object: 3, Value: Value{Kind: ValueText, Text: "self,tcp"}},
-		{Operation: ToolPvarIndex, Class: 9, Name: "queue"},
-		{Operation: ToolCvarIndex, Name: "eager limit"},
-		{Operation: ToolCategoryIndex, Name: "all"},
-	}
-}
-
-func TestToolRequestsComeBack(t *testing.T) {
-	for _, want := range allTools() {
-		var e Encoder
-		want.Append(&e, 1)
-		got, err := DecodeToolRequest(e.Bytes()[HeaderBytes:])
-		require.NoError(t, err, want.Operation)
-		assert.Equal(t, want, got, want.Operation)
-	}
-	_, err := DecodeToolRequest(frame(TypeAskTool, 1, uint64(toolOperations))[HeaderBytes:])
-	assert.EqualError(t, err, "operation 15")
-	_, err = DecodeToolRequest(frame(TypeAskTool, 1, uint64(ToolCvarWrite), 6, 0, 3)[HeaderBytes:])
-	assert.EqualError(t, err, "value of kind 3")
-	assert.Equal(t, "readreset", ToolReadReset.String())
-	assert.Equal(t, "unknown operation", toolOperations.String())
-}
-
-func TestSelected(t *testing.T) {
-	r := SelectRequest{Default: true, Map: []uint64{1 << 3}}
-	assert.True(t, r.Selected(3))
-	assert.False(t, r.Selected(4))
-	assert.True(t, r.Selected(64), "beyond the map")
-}
-
 // FuzzReader reads a stream of frames, whatever it is, and checks that no more memory is taken than has arrived.
 func FuzzReader(f *testing.F) {
 	f.Add(frame(TypeSample, 7, 1, 2, 3))
@@ -324,41 +241,6 @@ func FuzzReader(f *testing.F) {
 		}
 		if most := firstBuffer + 2*len(stream); cap(r.buf) > most {
 			t.Fatalf("a buffer of %d bytes for a stream of %d", cap(r.buf), len(stream))
-		}
-	})
-}
-
-// FuzzRequest decodes a payload as each request.
-func FuzzRequest(f *testing.F) {
-	var e Encoder
-	SelectRequest{Default: true, Map: []uint64{5, 6}}.Append(&e, 1)
-	f.Add(e.Bytes()[HeaderBytes:])
-	e = Encoder{}
-	OpenRequest{Map: []uint64{5, 6}}.Append(&e, 1)
-	f.Add(e.Bytes()[HeaderBytes:])
-	e = Encoder{}
-	for _, r := range allTools() {
-		e = Encoder{}
-		r.Append(&e, 1)
-		f.Add(e.Bytes()[HeaderBytes:])
-	}
-	f.Fuzz(func(t *testing.T, payload []byte) {
-		payload = payload[:len(payload)/WordBytes*WordBytes]
-		DecodeSampleRequest(payload)
-		if r, err := DecodeSelectRequest(payload); err == nil && len(r.Map) > MaxVariables/64 {
-			t.Fatalf("a map of %d words", len(r.Map))
-		}
-		if r, err := DecodeOpenRequest(payload); err == nil && len(r.Map) > MaxVariables/64 {
-			t.Fatalf("a map of %d words", len(r.Map))
-		}
-		if first, err := DecodeIndexRequest(payload); err == nil && first < 0 {
-			t.Fatalf("first index %d", first)
-		}
-		if r, err := DecodeToolRequest(payload); err == nil {
-			if r.Operation >= toolOperations || len(r.Name) > MaxString || len(r.Value.Text) > MaxString ||
-				len(r.Words) > MaxValues {
-				t.Fatalf("out of bounds: %+v", r)
-			}
 		}
 	})
 }

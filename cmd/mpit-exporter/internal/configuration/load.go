@@ -6,11 +6,7 @@
 package configuration
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
@@ -32,61 +28,16 @@ func CheckPaths(what string, paths []string) error {
 }
 
 // Load reads and compiles rule files. Beside the rules for an exporter it returns what the files say, which these are
-// made from. If one of them is bad, the error is a *Mistakes with everything that is wrong in any of them.
+// made from. If one of them is bad, the error is rules.Problems with everything that is wrong in any of them.
 func Load(paths []string, timerInterval time.Duration) (exporter.Rules, *rules.Settings, error) {
 	settings, err := rules.Load(paths)
 	if err != nil {
-		return exporter.Rules{}, nil, &Mistakes{err}
+		return exporter.Rules{}, nil, err
 	}
-	config := variables.Config{Rules: settings.Rules, Rank: settings.Rank, TimerInterval: timerInterval}
-	mapper, err := variables.New(config)
+	mapper, err := variables.New(variables.Config{Rules: settings.Rules, Rank: settings.Rank,
+		TimerInterval: timerInterval})
 	if err != nil {
-		return exporter.Rules{}, nil, &Mistakes{err}
+		return exporter.Rules{}, nil, err
 	}
-	rules := exporter.Rules{Mapper: mapper, Limits: settings.Limits, Identity: settings.Identity}
-	// Limits and identities are checked by an exporter only.
-	if _, err := exporter.New(exporter.Config{Mapper: mapper, Limits: rules.Limits,
-		Identity: rules.Identity}); err != nil {
-		return exporter.Rules{}, nil, &Mistakes{err}
-	}
-	return rules, settings, nil
-}
-
-// Mistakes is what is wrong in rule files: a line for each mistake, which begins with its place, as editors and
-// scripts expect it.
-type Mistakes struct{ error }
-
-func (e *Mistakes) Unwrap() error { return e.error }
-
-// Lines are those of what is wrong.
-func (e *Mistakes) Lines() []string { return cli.Lines(e) }
-
-// Files are the files that paths stand for, as rules.Load finds them: a path itself, or those of a directory that
-// end in .yaml or .yml and are not hidden, by name.
-func Files(paths []string) (files []string, err error) {
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, fmt.Errorf("rule files: %w", err)
-		}
-		if !info.IsDir() {
-			files = append(files, path)
-			continue
-		}
-		entries, err := os.ReadDir(path)
-		if err != nil {
-			return nil, fmt.Errorf("rule files: %w", err)
-		}
-		for _, entry := range entries {
-			name := entry.Name()
-			if strings.HasPrefix(name, ".") || filepath.Ext(name) != ".yaml" && filepath.Ext(name) != ".yml" {
-				continue
-			}
-			file := filepath.Join(path, name)
-			if info, err := os.Stat(file); err != nil || !info.IsDir() {
-				files = append(files, file)
-			}
-		}
-	}
-	return files, nil
+	return exporter.Rules{Mapper: mapper, Limits: settings.Limits, Identity: settings.Identity}, settings, nil
 }

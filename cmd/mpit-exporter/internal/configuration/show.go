@@ -1,54 +1,19 @@
 package configuration
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 )
 
-// ruleText is a rule file as somebody wrote it, comments and all.
-type ruleText struct {
-	name, text string
-}
-
 // Shipped are the rules that are shipped, as one rule file.
-func Shipped() (string, error) {
-	files, err := shippedFiles()
-	if err != nil {
-		return "", err
-	}
-	return strings.Join(joinRules("# The rules that are shipped.\n", files), "\n") + "\n", nil
-}
-
-func shippedFiles() ([]ruleText, error) {
-	files := rules.DefaultFiles()
-	names, err := fs.Glob(files, "*/*.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("shipped rules: %w", err)
-	}
-	list, err := readRules(names, func(name string) ([]byte, error) { return fs.ReadFile(files, name) })
-	if err != nil {
-		return nil, fmt.Errorf("shipped rules: %w", err)
-	}
-	return list, nil
-}
-
-func readRules(names []string, read func(name string) ([]byte, error)) ([]ruleText, error) {
-	var list []ruleText
-	for _, name := range names {
-		text, err := read(name)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, ruleText{name, string(text)})
-	}
-	return list, nil
-}
+func Shipped() (string, error) { return joined("# The rules that are shipped.\n", nil) }
 
 // Effective is one rule file with the rules of the given files, then the shipped ones, and all settings that are in
 // force with them.
@@ -57,25 +22,13 @@ func Effective(paths []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	files, err := Files(paths)
-	if err != nil {
-		return "", err
-	}
-	own, err := readRules(files, os.ReadFile)
-	if err != nil {
-		return "", fmt.Errorf("rule files: %w", err)
-	}
-	shipped, err := shippedFiles()
-	if err != nil {
-		return "", err
-	}
 	head, err := yaml.Marshal(rules.File{Rank: settings.Rank, Limits: limitsInForce(settings.Limits),
 		Identity: settings.Identity})
 	if err != nil {
 		return "", fmt.Errorf("config show: %w", err)
 	}
-	intro := "# Of all rules that match a variable, the first that sets a property wins.\n" + string(head)
-	return strings.Join(joinRules(intro, append(own, shipped...)), "\n") + "\n", nil
+	return joined("# Of all rules that match a variable, the first that sets a property wins.\n"+string(head),
+		settings.Files)
 }
 
 // limitsInForce lowers each limit of a part to that of the whole. Defaults may be above it; in a rule file that is a
@@ -89,73 +42,66 @@ func limitsInForce(l rules.Limits) rules.Limits {
 	return l
 }
 
-// ruleIndent is how far rules are indented in what is shown.
-const ruleIndent = "  "
-
-// joinRules makes one file of several, as lines: the head, then the rules of each file under its name. They are as
-// they were written, but for the indentation.
-func joinRules(head string, files []ruleText) []string {
-	lines := strings.Split(strings.TrimRight(head, "\n"), "\n")
-	lines = append(lines, "rules:")
-	for _, f := range files {
-		lines = append(lines, "", ruleIndent+"# ---- "+f.name)
-		lines = append(lines, ruleLines(f.text)...)
+// joined makes one file of several: the head, then the rules of each file, and of the shipped ones, under its name.
+// Their comments stay.
+func joined(head string, files []string) (string, error) {
+	var list yaml.Node
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = appendRules(&list, name, text)
+		}
+		if err != nil {
+			return "", fmt.Errorf("rule files: %w", err)
+		}
 	}
-	return lines
+	shipped := rules.DefaultFiles()
+	err := fs.WalkDir(shipped, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(shipped, name)
+		if err != nil {
+			return err
+		}
+		return appendRules(&list, name, text)
+	})
+	if err != nil {
+		return "", fmt.Errorf("shipped rules: %w", err)
+	}
+	var out bytes.Buffer
+	out.WriteString(head)
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(map[string]*yaml.Node{"rules": &list}); err != nil {
+		return "", fmt.Errorf("config show: %w", err)
+	}
+	return out.String(), nil
 }
 
-// ruleLines are the comments at the top of a rule file, and its rules. Rules in flow style are written anew, in block
-// style.
-func ruleLines(text string) []string {
-	all := strings.Split(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\r\n", "\n"), "\n")
-	var lines []string
-	for _, line := range all {
-		if !strings.HasPrefix(line, "#") {
-			break
-		}
-		lines = append(lines, ruleIndent+line)
-	}
+// appendRules adds the rules of a file to a list.
+func appendRules(list *yaml.Node, name string, text []byte) error {
 	var document yaml.Node
-	if yaml.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 ||
-		document.Content[0].Kind != yaml.MappingNode {
-		return lines
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+		return nil // nothing but comments
 	}
 	keys := document.Content[0].Content
-	for i := 0; i+1 < len(keys); i += 2 {
-		key, list := keys[i], keys[i+1]
-		if key.Value != "rules" || list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
-			continue
-		}
-		if list.Style&yaml.FlowStyle != 0 || list.Line <= key.Line {
-			list.Style = 0
-			written, err := yaml.Marshal(list)
-			if err != nil {
-				return lines
-			}
-			return append(lines, indented(strings.Split(strings.TrimRight(string(written), "\n"), "\n"), 1)...)
-		}
-		end := len(all)
-		if i+2 < len(keys) {
-			end = keys[i+2].Line - 1
-		}
-		return append(lines, indented(all[key.Line:end], list.Column)...)
+	at := slices.IndexFunc(keys, func(n *yaml.Node) bool { return n.Value == "rules" })
+	if at < 0 || len(keys[at+1].Content) == 0 {
+		return nil
 	}
-	return lines
-}
-
-// indented moves lines whose items begin in a column (the first is 1) to the column of rules.
-func indented(lines []string, column int) []string {
-	out := make([]string, 0, len(lines))
-	for _, line := range lines {
-		body := strings.TrimLeft(line, " ")
-		if body == "" {
-			out = append(out, "")
-			continue
+	key, items := keys[at], keys[at+1].Content
+	comment := "# ---- " + name
+	for _, c := range []string{document.HeadComment, key.HeadComment, items[0].HeadComment} {
+		if c != "" {
+			comment += "\n" + c
 		}
-		out = append(out, strings.Repeat(" ", max(0, len(line)-len(body)+len(ruleIndent)-(column-1)))+body)
 	}
-	for len(out) > 0 && out[len(out)-1] == "" {
-		out = out[:len(out)-1]
-	}
-	return out
+	items[0].HeadComment = comment
+	list.Kind = yaml.SequenceNode
+	list.Content = append(list.Content, items...)
+	return nil
 }

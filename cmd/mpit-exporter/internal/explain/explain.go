@@ -1,36 +1,108 @@
 // Package explain is config explain: what a performance variable becomes, and which rules decide it, as text and as
 // JSON.
 //
-// The answers are mapping's (Mapper.Explain). Here are the question, as flags put it (Flags), and how the answers for
-// several classes and libraries are told: Flags.Run is the way through.
+// The answers are variables.Mapper's. Here are the question, as flags put it (Flags), and how the answer is written.
 package explain
 
 import (
-	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Explained is what becomes of the variable as one class in one library.
-type Explained struct {
-	Library   string   `json:"library,omitempty"` // none: any that is not named
-	Version   string   `json:"version,omitempty"`
-	Class     string   `json:"class"`
-	Datatype  string   `json:"datatype"`
-	Metric    *Metric  `json:"metric,omitempty"`
-	Dropped   string   `json:"dropped,omitempty"` // why there is no metric
-	named     bool     // a rule has decided something that matches by name
-	Series    []string `json:"series"`
-	Decisions []Reason `json:"decisions"`
-	Unsure    []string `json:"unsure,omitempty"` // rules, by file and line
+// Flags is what config explain is told of a variable.
+type Flags struct {
+	name                             string
+	class, bind, verbosity, datatype string
+	library                          mapping.Library
+	files                            []string
+	output                           string
+}
+
+// AddTo adds the flags and arguments to a command.
+func (x *Flags) AddTo(cmd *kingpin.CmdClause) {
+	cmd.Arg("pvar", "Name of the performance variable.").Required().StringVar(&x.name)
+	words := func(flag, help, placeholder string, into *string, known []string) *kingpin.FlagClause {
+		f := cmd.Flag(flag, help).PlaceHolder(placeholder)
+		f.EnumVar(into, known...)
+		return f
+	}
+	words("class", "Its class, as the library declares it: state, level, size, …", "CLASS", &x.class,
+		wordsOf(mpit.ClassState, mpit.ClassGeneric, mapping.NameOf)).Required()
+	words("library", "MPI library: "+strings.Join(rules.Libraries(), ", ")+". Without it, rules for certain "+
+		"libraries are named as unsure.", "NAME", &x.library.Name, rules.Libraries())
+	cmd.Flag("library-version", "Version of the library, such as 4.1.4. Without it, rules for certain versions are "+
+		"named as unsure.").PlaceHolder("V").StringVar(&x.library.Version)
+	words("bind", "Kind of object that it is bound to: comm, win, file, …, or none, the default.", "KIND", &x.bind,
+		append(wordsOf(mpit.BindComm, mpit.BindLast, mpit.Bind.Label), "none")).Default("none")
+	words("verbosity", "Its verbosity: user_basic … mpidev_all. Without it, rules that match by verbosity are named "+
+		"as unsure.", "V", &x.verbosity, wordsOf(mpit.VerbosityUserBasic, mpit.VerbosityMPIDevAll,
+		func(v mpit.Verbosity) string { return strings.ToLower(v.String()) }))
+	words("datatype", "Its datatype, such as unsigned_long or double (default: a usual one of the class).", "TYPE",
+		&x.datatype, wordsOf(mpit.DatatypeInt, mpit.DatatypeBool,
+			func(d mpit.Datatype) string { return strings.ToLower(strings.TrimPrefix(d.String(), "MPI_")) }))
+	cmd.Flag("config.file", configuration.FileHelp).PlaceHolder("PATH").StringsVar(&x.files)
+	cmd.Flag("output", "text or json.").Short('o').Default("text").EnumVar(&x.output, "text", "json")
+}
+
+func wordsOf[T ~uint8](first, last T, word func(T) string) (words []string) {
+	for v := first; v <= last; v++ {
+		words = append(words, word(v))
+	}
+	return words
+}
+
+// variable is the one that the flags describe.
+func (x *Flags) variable() (v mpit.Variable, err error) {
+	switch version := x.library.Version; {
+	case x.name == "":
+		return v, cli.Usagef("config explain: the name of a performance variable is needed")
+	case strings.ContainsAny(x.name, "*?"):
+		return v, cli.Usagef("config explain: %q: the name of one variable is needed, without * and ?; "+
+			"mpit-exporter list shows what there is", x.name)
+	case version != "" && (version[0] < '0' || version[0] > '9'):
+		return v, cli.Usagef("config explain: --library-version %q: a version such as 4.1.4 is needed", version)
+	}
+	v = mpit.Variable{Name: x.name, Datatype: mpit.DatatypeUnsignedLongLong}
+	v.Bind, _ = mpit.BindOfLabel(x.bind) // none is BindNone
+	err = v.Class.UnmarshalText([]byte(x.class))
+	if x.verbosity != "" {
+		err = errors.Join(err, v.Verbosity.UnmarshalText([]byte(x.verbosity)))
+	}
+	switch {
+	case x.datatype != "":
+		err = errors.Join(err, v.Datatype.UnmarshalText([]byte(x.datatype)))
+	case v.Class == mpit.ClassTimer && strings.HasPrefix(v.Name, "mpit_call_time_"),
+		v.Class == mpit.ClassAggregate && strings.HasPrefix(v.Name, "mpit_call_size_"): // the agent's own
+		v.Datatype, v.Distribution = mpit.DatatypeUint64, true
+	case v.Class == mpit.ClassState:
+		v.Datatype = mpit.DatatypeInt
+	case v.Class == mpit.ClassPercentage, v.Class == mpit.ClassTimer:
+		v.Datatype = mpit.DatatypeDouble
+	}
+	return v, err
+}
+
+// Answer is what becomes of a variable.
+type Answer struct {
+	Name      string           `json:"name"`
+	Class     string           `json:"class"`
+	Datatype  string           `json:"datatype"`
+	Metric    *Metric          `json:"metric,omitempty"`
+	Dropped   string           `json:"dropped,omitempty"` // why there is no metric
+	Decisions []rules.Decision `json:"decisions,omitempty"`
+	Unsure    []string         `json:"unsure,omitempty"` // rules, by file and line
 }
 
 // Metric is the metric that a variable becomes.
@@ -42,36 +114,32 @@ type Metric struct {
 	OpenTelemetry string `json:"opentelemetry"`
 }
 
-// Reason is one property and who set it.
-type Reason struct {
-	Property string `json:"property"`
-	Value    string `json:"value"`
-	Rule     string `json:"rule,omitempty"`  // file and line; none: the default
-	Agent    bool   `json:"agent,omitempty"` // whatever rules say: it is what the agent measures
-}
-
 // Run answers the question that the flags put.
 func (x *Flags) Run(std cli.Stdio) error {
-	q, err := x.question()
+	v, err := x.variable()
 	if err != nil {
 		return err
 	}
-	rules, _, err := configuration.Load(x.files, 0)
+	if err := configuration.CheckPaths("config explain: --config.file", x.files); err != nil {
+		return err
+	}
+	from, _, err := configuration.Load(x.files, 0)
 	if err != nil {
 		return err
 	}
-	list, others := q.answer(rules.Mapper)
+	a := Answer{Name: x.name, Class: x.class, Datatype: v.Datatype.String()}
+	metric, reason, ok := from.Mapper.Metric(x.library, v)
+	if a.Dropped = string(reason); ok {
+		a.Metric = &Metric{metric.Name, metric.Kind.String(), metric.Unit, metric.Help, metric.OTelName}
+	}
+	a.Decisions, a.Unsure = from.Mapper.Explain(x.library, v)
 	if x.output == "json" {
 		encoder := json.NewEncoder(std.Out)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		err = encoder.Encode(struct {
-			Name         string      `json:"name"`
-			Bind         string      `json:"bind"`
-			Explanations []Explained `json:"explanations"`
-		}{x.name, bindWords[q.variable.Bind], list})
+		err = encoder.Encode(a)
 	} else {
-		err = writeExplained(std.Out, x.name, list, others)
+		err = a.write(std.Out)
 	}
 	if err != nil {
 		return fmt.Errorf("config explain: writing: %w", err)
@@ -79,80 +147,28 @@ func (x *Flags) Run(std cli.Stdio) error {
 	return nil
 }
 
-// answer explains the variable for each library and class that is asked about. If several libraries are, it leaves
-// out those whose explanation is the same as that for any library; if several classes are, those that no rule
-// mentions, provided that some rule mentions another. If rules know the variable by name, only these explanations are
-// left; others is how many were left out for that reason.
-func (q *question) answer(m *variables.Mapper) (list []Explained, others int) {
-	one := func(lib mapping.Library, class mpit.Class) Explained {
-		v := q.variable
-		v.Class = class
-		switch {
-		case q.datatype:
-		case ownDistribution(v.Name, class):
-			v.Datatype, v.Distribution = mpit.DatatypeUint64, true
-		default:
-			v.Datatype = usualDatatype(class)
-		}
-		v.DatatypeBytes = datatypeBytes(v.Datatype)
-		return newExplained(lib, &v, m.Explain(lib, v))
+// write shows the answer as text.
+func (a *Answer) write(w io.Writer) error {
+	fmt.Fprintf(w, "%s of class %s, %s\n\n", mapping.OneLine(a.Name), strings.ToUpper(a.Class), a.Datatype)
+	if a.Metric == nil {
+		fmt.Fprintf(w, "It is left out (%s).\n\n", a.Dropped)
+	} else {
+		fmt.Fprintf(w, "%s, a %s. %s\n\n", a.Metric.Name, a.Metric.Type, mapping.OneLine(a.Metric.Help))
 	}
-	for _, lib := range q.libraries {
-		var own []Explained
-		for _, class := range q.classes {
-			e := one(lib, class)
-			if len(q.libraries) > 1 && lib.Name != "" {
-				if general := one(mapping.Library{}, class); slices.Equal(e.Decisions, general.Decisions) {
-					continue
-				}
-			}
-			own = append(own, e)
-		}
-		if len(q.classes) > 1 && slices.ContainsFunc(own, Explained.ruled) {
-			own = slices.DeleteFunc(own, func(e Explained) bool { return !e.ruled() })
-		}
-		list = append(list, own...)
+	t := table.New(w)
+	table.Row(t, "PROPERTY", "DECIDED BY", "VALUE")
+	for _, d := range a.Decisions {
+		table.Row(t, d.Property, d.By, d.Value)
 	}
-	if len(q.classes) > 1 {
-		known := slices.DeleteFunc(slices.Clone(list), func(e Explained) bool { return !e.named })
-		if len(known) > 0 {
-			return known, len(list) - len(known)
-		}
+	table.Row(t, "all else", "its class", "")
+	if err := t.Flush(); err != nil {
+		return err
 	}
-	return list, 0
-}
-
-// ruled says whether a rule has decided anything, or would if more were known.
-func (e Explained) ruled() bool {
-	return len(e.Unsure) > 0 && e.Library != "" || slices.ContainsFunc(e.Decisions,
-		func(d Reason) bool { return d.Rule != "" })
-}
-
-func newExplained(lib mapping.Library, v *mpit.Variable, from rules.Explanation) Explained {
-	e := Explained{
-		Library: lib.Name, Version: lib.Version, Class: classWords[v.Class], Datatype: v.Datatype.String(),
-		Dropped: string(from.Drop), Series: append([]string{}, from.Series...), Decisions: []Reason{},
+	if len(a.Unsure) > 0 {
+		fmt.Fprint(w, "\nThese rules may decide something, too; it depends on library, version or verbosity:\n")
 	}
-	if metric := from.Metric; metric != nil {
-		e.Metric = &Metric{metric.Name, metric.Kind.String(), metric.Unit, metric.Help, metric.OTelName}
+	for _, source := range a.Unsure {
+		fmt.Fprintf(w, "    %s\n", source)
 	}
-	for _, d := range from.Decisions {
-		reason := Reason{Property: d.Property, Value: d.Value, Agent: d.Agent}
-		if d.Rule != nil {
-			reason.Rule = cmp.Or(sourceText(d.Rule.Source), "a rule")
-			e.named = e.named || d.Rule.Match.Name != "" || d.Rule.Match.Regexp != ""
-		}
-		e.Decisions = append(e.Decisions, reason)
-	}
-	for _, source := range from.Unsure {
-		e.Unsure = append(e.Unsure, sourceText(source))
-	}
-	return e
-}
-
-func sourceText(s rules.Source) string {
-	if s.File == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d", s.File, s.Line)
+	return nil
 }

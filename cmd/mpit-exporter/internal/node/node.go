@@ -155,7 +155,7 @@ func (n *Node) openPushing(ctx context.Context, since time.Time) (err error) {
 	}
 	n.OTLP.Since = since
 	reader := n.Exporter.OTelReader(exporter.OTelConfig{
-		Exponential: n.OTLP.Exponential, Version: n.OTLP.Version, Extra: n.Registry,
+		Exponential: n.OTLP.Histogram == otlp.HistogramExponential, Version: n.OTLP.Version, Extra: n.Registry,
 	})
 	n.atEnd(reader.Close)
 	if n.Pusher, err = otlp.New(ctx, n.OTLP, reader); err != nil {

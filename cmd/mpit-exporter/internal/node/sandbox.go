@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 )
 
 // Rights that the rules give. All other dealings with files that Landlock knows of are refused: to write, truncate,
@@ -150,7 +150,7 @@ func placesOf(path string) []string {
 
 // placesOfRules is the same of a rule file, or of a directory of such.
 func placesOfRules(path string) []string {
-	files, err := configuration.Files([]string{path})
+	files, err := rules.Files(path)
 	if err != nil || slices.Contains(files, path) {
 		return placesOf(path)
 	}

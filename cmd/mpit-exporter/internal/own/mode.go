@@ -239,8 +239,8 @@ func (o *Mode) say(line string) {
 // sample two seconds to come; mpirun has ended by then, and the user has read the report.
 func (o *Mode) endKilled(ranks []api.RankValues) (killed bool) {
 	for i := range ranks {
-		if r := &ranks[i].Rank; !r.Disconnected.IsZero() && o.presence.hasLeft(r.PeerPID) {
-			r.State, r.EndReason, r.Ended = "ended", mpit.EndLost.String(), &r.Disconnected
+		if r := &ranks[i].Rank; !r.Peer.Lost.IsZero() && o.presence.hasLeft(r.Peer.PID) {
+			r.State, r.EndReason, r.Ended = "ended", mpit.EndLost.String(), &r.Peer.Lost
 			killed = true
 		}
 	}

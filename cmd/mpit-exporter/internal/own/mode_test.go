@@ -110,8 +110,8 @@ func TestReportOfAKilledRank(t *testing.T) {
 	for _, r := range []*api.RankStatus{killed, other} {
 		r.State, r.EndReason, r.Ended = "late", "", nil
 	}
-	killed.PeerPID = pid
-	other.PID, other.PeerPID = pid, stranger // its own number is of another pid namespace, and it has not registered
+	killed.Peer.PID = pid
+	other.PID, other.Peer.PID = pid, stranger // its own number is of another pid namespace, and it has not registered
 	file := filepath.Join(t.TempDir(), "report.json")
 	o := &Mode{log: slog.New(slog.DiscardHandler), presence: p, dir: &launchDir{path: t.TempDir()},
 		order: order{Report: file, ReportMode: 0o600}}
@@ -130,7 +130,7 @@ func TestReportOfAKilledRank(t *testing.T) {
 	require.NoError(t, o.report(t.Context(), false))
 	assert.Equal(t, map[int]string{0: "", 1: ""}, ends())
 
-	killed.Disconnected, other.Disconnected = jobtest.Began, jobtest.Began
+	killed.Peer.Lost, other.Peer.Lost = jobtest.Began, jobtest.Began
 	require.NoError(t, o.report(t.Context(), false))
 	assert.Equal(t, map[int]string{0: "", 1: ""}, ends(), "a process that is there may connect again")
 	require.NoError(t, os.Remove(file))

@@ -11,6 +11,19 @@ import (
 // ScopeName is the instrumentation scope of all that is here.
 const ScopeName = "github.com/mpit-exporter/mpit-exporter"
 
+// Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
+type Family struct {
+	Name string
+	Help string
+	Type dto.MetricType
+	// what its values count, as OpenTelemetry annotates a unit: {rank}; "": nothing, or the name has its unit
+	Counts string
+	Labels []string // besides the scraper's, and besides `dup` on what stands once per rank or world
+}
+
+// SampleNames are the names that samples of the family have, in both text formats.
+func (f *Family) SampleNames() []string { return ownedNames(f.Name, f.Type) }
+
 // otelFamily is what a family is in OpenTelemetry, besides what Prometheus says of it too.
 type otelFamily struct {
 	name string
@@ -56,4 +69,26 @@ func otelOfOwn(f *Family) otelFamily {
 	}
 	o.name = name
 	return o
+}
+
+func ownedNames(name string, kind dto.MetricType) []string {
+	switch kind {
+	case dto.MetricType_COUNTER:
+		return mapping.OwnedNames(name, mapping.KindCounter)
+	case dto.MetricType_HISTOGRAM:
+		return mapping.OwnedNames(name, mapping.KindHistogram)
+	}
+	return mapping.OwnedNames(name, mapping.KindGauge)
+}
+
+func metricType(kind mapping.Kind) dto.MetricType {
+	switch kind {
+	case mapping.KindCounter:
+		return dto.MetricType_COUNTER
+	case mapping.KindGauge:
+		return dto.MetricType_GAUGE
+	case mapping.KindHistogram:
+		return dto.MetricType_HISTOGRAM
+	}
+	return dto.MetricType_UNTYPED
 }
