@@ -48,7 +48,7 @@ func TestCallsUnderWay(t *testing.T) {
 
 	shown := func(inside, observed, running, collective float64) map[string]float64 {
 		return map[string]float64{"inside_seconds_total": inside, "observed_seconds_total": observed,
-			"running_seconds": running, "send": 0.5, "wait": 0, "collective": collective, "file": 0}
+			"running_seconds": running, "send": 0.5, "wait": 0, "collective": collective, "file": 0, "poll": 0}
 	}
 	const second = time.Second
 	barrier := mpit.UnderWay{Inside: 2 * second, Observed: 10 * second, Running: second, Function: "MPI_Barrier",
@@ -73,7 +73,7 @@ func TestCallsUnderWay(t *testing.T) {
 	text, err := json.Marshal(e.Ranks()[0].Calls)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"inside_seconds": 17, "observed_seconds": 25, "running_seconds": 16,
-		"kind_seconds": {"send": 0.5, "wait": 0, "collective": 16.5, "file": 0}, "long": {"function":
+		"kind_seconds": {"send": 0.5, "wait": 0, "collective": 16.5, "file": 0, "poll": 0}, "long": {"function":
 		"MPI_Barrier", "kind": "comm", "object": "halo", "module": "/opt/solver", "offset": 4779}}`, string(text))
 
 	for what, c := range map[string]struct {
@@ -116,7 +116,7 @@ func TestCallsUnderWay(t *testing.T) {
 	defer done()
 	figures, long = callsOf(valuesOf(families))
 	assert.Equal(t, map[string]float64{"inside_seconds_total": 18, "observed_seconds_total": 30, "send": 0.5, "wait": 0,
-		"collective": 16.5, "file": 0}, figures,
+		"collective": 16.5, "file": 0, "poll": 0}, figures,
 		"what counts stands, an ended rank is in no call")
 	assert.Empty(t, long)
 	assert.Equal(t, &api.Calls{Inside: 18, Observed: 30, Kind: api.KindSeconds{Send: 0.5, Collective: 16.5}},

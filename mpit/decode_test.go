@@ -260,7 +260,7 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		idle.UnderWay = &mpit.UnderWay{Inside: 8, Observed: 9}
 		calling.UnderWay = &mpit.UnderWay{Inside: 8, Observed: 9, Running: 5, Bind: mpit.BindComm, Object: 3,
 			Function: "MPI_Barrier", Module: "/opt/é", Offset: 16,
-			InsideBy: [mpit.CallKinds]time.Duration{11, 12, 13, 14}}
+			InsideBy: [mpit.CallKinds]time.Duration{11, 12, 13, 14, 15}}
 		older := *calling.UnderWay
 		older.InsideBy = [mpit.CallKinds]time.Duration{}
 		old := want
@@ -293,7 +293,7 @@ func TestOlderAndNewerRecords(t *testing.T) {
 					e.Words([]uint64{8, 9, 5, 1, 3})
 					e.String("MPI_Barrier")
 					e.String("/opt/\xe9")
-					e.Words([]uint64{16, 5, 11, 12, 13, 14, 15, 99})
+					e.Words([]uint64{16, 6, 11, 12, 13, 14, 15, 16, 99})
 				})
 				e.Word(99)
 			}, calling},

@@ -19,7 +19,7 @@ What is shown
   RANKS          from late to early: the others wait for the first
   █ USEFUL       outside MPI
   ▒ SEND, FILE   in MPI, but not to wait for other ranks
-  ░ WAIT, COLLECTIVE, POLL   where a rank may wait for others; polling is a loop of tests or probes
+  ░ WAIT, COLLECTIVE, POLL   where a rank may wait for others
 
 Any key goes back.`
 
