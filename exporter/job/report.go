@@ -171,7 +171,9 @@ func (r *Rank) who() who { return who{r.Rank, r.Dup} }
 func (r *Rank) Useful() float64 { return r.Share(r.Observed - r.Inside) }
 
 // Busy is its share of time in which it waits for nobody.
-func (r *Rank) Busy() float64 { return r.Share(r.Observed - r.Kind.Wait - r.Kind.Collective - r.Kind.Poll) }
+func (r *Rank) Busy() float64 {
+	return r.Share(r.Observed - r.Kind.Wait - r.Kind.Collective - r.Kind.Poll)
+}
 
 // Share is the share of the time observed that so many seconds are; 0 where nothing is known.
 func (r *Rank) Share(seconds float64) float64 {
