@@ -175,7 +175,7 @@ func (c *serveCommand) runOwn(
 func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.Listener) (*node.Front, error) {
 	config := httpserver.Config{
 		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry, n.Runtime), API: n.Exporter.API(),
-		Live:  live.New(n.Exporter.Window).Handler(n.Logger),
+		Live:  live.New(n.Exporter.Window).Handler(n.Exporter.Turns(), n.Logger),
 		Pprof: c.pprof, Names: c.allowedHosts, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections,
 		Registerer: n.Registry, Logger: n.Logger,
 	}
