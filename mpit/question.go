@@ -66,12 +66,12 @@ func (s *Session) pose(ctx context.Context, q *question) (*attempt, error) {
 }
 
 // pages asks from index 0 on until the answer was the last one, and returns all records. size is about how many bytes
-// of memory one takes.
+// of memory one takes, which count as the rank's user's until ctx ends.
 func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint16, slot chan struct{},
 	decode func(payload []byte, first int, enums map[uint32]*Enum) ([]T, page, error), size func(*T) int) ([]T,
 	error) {
 	var all []T
-	kept := 0
+	kept, uid := 0, s.peer.UID
 	for first := 0; ; {
 		var list []T
 		var p page
@@ -87,10 +87,16 @@ func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint
 		if _, err := s.ask(ctx, q); err != nil {
 			return nil, fmt.Errorf("mpit: asking rank %d for %s: %w", s.hello.Rank, what, err)
 		}
+		bytes := 0
 		for i := range list {
-			kept += size(&list[i])
+			bytes += size(&list[i])
 		}
-		if kept > maxCatalogue {
+		if !s.memory.take(uid, bytes) {
+			return nil, &ProtocolError{Reason: ReasonMemory,
+				Err: fmt.Errorf("user %d holds too much of the memory for ranks", uid)}
+		}
+		context.AfterFunc(ctx, func() { s.memory.give(uid, bytes) })
+		if kept += bytes; kept > maxCatalogue {
 			return nil, &ProtocolError{Reason: ReasonTooLarge,
 				Err: fmt.Errorf("more than %d bytes of %s", maxCatalogue, what)}
 		}
