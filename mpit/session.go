@@ -37,8 +37,8 @@ type Session struct {
 }
 
 // newSession takes over a connection whose HELLO has been read by frames, and its place. It looks in alike for what
-// others have. Close ends the place; with an error it is the caller's. With hold, the connection of a last sample is not
-// closed when the sample has come.
+// others have. Close ends the place; with an error it is the caller's. With hold, the connection of a last sample is
+// not closed when the sample has come.
 func newSession(conn *net.UnixConn, frames *wire.Reader, p place, hello Hello, alike *alike, hold bool) (*Session,
 	error) {
 	raw, err := conn.SyscallConn()
