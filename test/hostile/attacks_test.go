@@ -49,7 +49,7 @@ type client struct {
 
 // Those of issue 32 that ended the exporter, or kept others out.
 var attacks = []attack{
-	{"reports of four users at their limits", users(4, crowd{ranks: 13, levels: 60, objects: 330, name: 40}), []client{
+	{"reports of four users at their limits", users(4, crowd{ranks: 13, levels: 60, objects: 330, name: 200}), []client{
 		{"/api/v1/jobs", "127.0.0.1", 1, true}, {"/api/v1/report", "127.0.0.1", 6, false}}, true},
 	{"ranks of 4,096 idle ones", users(1, crowd{ranks: 4096}), []client{
 		{"/api/v1/ranks", "127.0.0.1", 220, false}, {"/api/v1/ranks", "127.0.0.2", 220, false}}, false},
