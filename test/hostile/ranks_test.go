@@ -42,7 +42,7 @@ func (c crowd) rank(number int) *mpittest.Rank {
 	}
 	for i := range c.objects {
 		cfg.Objects = append(cfg.Objects, mpit.Object{Kind: mpit.BindComm, Size: c.ranks, Rank: number,
-			Name: fmt.Sprintf("%s %d of %d", strings.Repeat("x", c.name), i, number)})
+			Name: fmt.Sprintf("%d of %d %s", i, number, strings.Repeat("x", c.name))})
 	}
 	return mpittest.New(cfg)
 }
