@@ -32,6 +32,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -49,6 +50,7 @@ type Exporter struct {
 	door       *door
 	lending    lending
 	api        http.Handler
+	turns      *api.Turns
 	control    *control.Server
 	reloading  sync.Mutex // held while rules come into force
 }

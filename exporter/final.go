@@ -28,7 +28,8 @@ func (c *connection) receiveFinal(ctx context.Context) {
 	}
 }
 
-// takeFinal takes the last sample of a connection that has brought all it had. It waits until it is its turn.
+// takeFinal takes the last sample of a connection that has brought all it had. It waits until it is its turn, however
+// long: what waits counts as its user's, as the session is not closed before.
 func (c *connection) takeFinal(ctx context.Context) bool {
 	sample, ok := c.session.Final()
 	if !ok {

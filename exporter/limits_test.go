@@ -279,7 +279,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 }
 
 // Fifty users come, each with eighty ranks that want all they may have: a job that was there before keeps all its
-// series, and there are no more of them than there may be.
+// series, there are no more of them than there may be, and a job that comes then gets some.
 func TestManyUsersAtTheirLimits(t *testing.T) {
 	t.Parallel()
 	e, come := arrivals(t)
@@ -300,6 +300,12 @@ func TestManyUsersAtTheirLimits(t *testing.T) {
 	used := e.budgets.Used(nil)
 	assert.LessOrEqual(t, used.All, rules.DefaultSeries)
 	assert.Greater(t, used.All, rules.DefaultSeries*9/10, "they are at their limits")
+	series := 0
+	for range 64 {
+		series += come(1001, "newcomer", ordinary).facts.Load().Series
+	}
+	t.Logf("a job that comes now has %d series", series)
+	assert.Greater(t, series, 400)
 }
 
 // meanwhile lets something happen after a rank has been told what it may have, and before it takes any of that.

@@ -66,12 +66,13 @@ func (s *Session) pose(ctx context.Context, q *question) (*attempt, error) {
 }
 
 // pages asks from index 0 on until the answer was the last one, and returns all records, with the stamp of the first
-// answer; same says that it is that of all. size is about how many bytes of memory a record takes.
+// answer; same says that it is that of all. size is about how many bytes of memory a record takes, which count as the
+// rank's user's until ctx ends.
 func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint16, slot chan struct{},
 	read func(r *wire.Decoder, enums map[uint32]*Enum) (T, int), size func(*T) int) (all []T, stamp uint64, same bool,
 	err error) {
 	var p page
-	kept := 0
+	kept, uid := 0, s.peer.UID
 	same = true
 	for first := 0; ; first = p.next {
 		var list []T
@@ -87,10 +88,16 @@ func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint
 		if err := s.ask(ctx, q); err != nil {
 			return nil, 0, false, fmt.Errorf("mpit: asking rank %d for %s: %w", s.hello.Rank, what, err)
 		}
+		bytes := 0
 		for i := range list {
-			kept += size(&list[i])
+			bytes += size(&list[i])
 		}
-		if kept > maxCatalogue {
+		if !s.memory.take(uid, bytes) {
+			return nil, 0, false, &ProtocolError{Reason: ReasonMemory,
+				Err: fmt.Errorf("user %d holds too much of the memory for ranks", uid)}
+		}
+		context.AfterFunc(ctx, func() { s.memory.give(uid, bytes) })
+		if kept += bytes; kept > maxCatalogue {
 			return nil, 0, false, &ProtocolError{Reason: ReasonTooLarge,
 				Err: fmt.Errorf("more than %d bytes of %s", maxCatalogue, what)}
 		}

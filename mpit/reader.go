@@ -27,15 +27,10 @@ func (r *reader) run() {
 	d := r.dialogue.Lock()
 	pending, questions, err := d.close(err)
 	r.dialogue.Unlock()
-	held := r.hold && r.final != nil
-	if !held {
+	if !r.hold || r.final == nil {
 		_ = r.conn.Close() // the reason is known; it also ends a write that waits
 	}
 	r.out.end()
-	r.catalogue.end()
-	if !held {
-		r.release()
-	}
 	close(r.done)
 	if pending != nil {
 		pending.finish(Sample{}, err)

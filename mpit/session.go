@@ -25,6 +25,7 @@ type Session struct {
 	peer    Peer
 	hello   Hello
 	done    chan struct{} // closed when the reader has ended and everything is final
+	memory  *shares       // which it has of, by its user
 	release func()        // gives back what the connection holds of its user's shares; once, whoever calls it
 	admit   func()
 
@@ -36,8 +37,8 @@ type Session struct {
 }
 
 // newSession takes over a connection whose HELLO has been read by frames, and its place. It looks in alike for what
-// others have. It ends the place when the connection has ended; with an error it does not. With hold, the connection
-// of a last sample is not closed when the sample has come.
+// others have. Close ends the place; with an error it is the caller's. With hold, the connection of a last sample is
+// not closed when the sample has come.
 func newSession(conn *net.UnixConn, frames *wire.Reader, p place, hello Hello, alike *alike, hold bool) (*Session,
 	error) {
 	raw, err := conn.SyscallConn()
@@ -57,7 +58,7 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, p place, hello Hello, a
 		peer:         p.peer,
 		hello:        hello,
 		done:         make(chan struct{}),
-		release:      sync.OnceFunc(p.end),
+		memory:       p.held.of,
 		admit:        p.admit,
 		cvarSlot:     make(chan struct{}, 1),
 		categorySlot: make(chan struct{}, 1),
@@ -75,6 +76,10 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, p place, hello Hello, a
 		}
 	}
 	r := &reader{Session: s, out: out, frames: frames, catalogue: newCatalogue(p.held, alike), hold: hold}
+	s.release = sync.OnceFunc(func() {
+		r.catalogue.end()
+		p.end()
+	})
 	go r.run()
 	return s, nil
 }
@@ -117,7 +122,8 @@ func (s *Session) Err() (err error) {
 	return err
 }
 
-// Close ends the connection and waits for the session's goroutine. It may be called more than once.
+// Close ends the connection and waits for the session's goroutine. It may be called more than once. Until then what the
+// rank has sent counts as its user's, though the connection may have ended: it may wait to be taken in.
 func (s *Session) Close() error {
 	s.with(func(d *dialogue) { d.end(net.ErrClosed) })
 	err := s.conn.Close()

@@ -6,9 +6,15 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
 )
 
-// shares divides what there is only so much of among users. Nobody may have more than is left: a user that takes all
-// there is to get leaves room for the next one, however many do so, and an ordinary user never notices. It is safe for
-// concurrent use.
+// Room is how much more a user may have, below zero if too much, who has own of what is used of limit. No user may have
+// more than is left, and of the last eighth no more than 1/32 of what is left: a user that takes all there is to get
+// leaves room for the next one, the fiftieth of them still some, and an ordinary user never notices.
+func Room(limit, used, own int) int {
+	left := limit - used
+	return max(min((left-own)/2, left-limit/8), (left-32*own)/33)
+}
+
+// shares divides what there is only so much of among users, by Room. It is safe for concurrent use.
 type shares struct {
 	limit int
 	each  int // what one user may have at most, whatever is left
@@ -26,8 +32,7 @@ func newShares(limit int) *shares {
 func (s *shares) take(uid uint32, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left := s.limit - s.used - n
-	if left < 0 || s.users[uid]+n > min(left, s.each) {
+	if s.users[uid]+n > s.each || n > Room(s.limit, s.used, s.users[uid]) {
 		return false
 	}
 	s.used += n

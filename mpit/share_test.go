@@ -1,6 +1,7 @@
 package mpit_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"slices"
@@ -32,6 +33,25 @@ func TestShares(t *testing.T) {
 	assert.Equal(t, 12, greedy(3))
 	s.Give(1, 50)
 	assert.Equal(t, 19, greedy(2), "it is free again")
+}
+
+// However many users have taken all that they can get, the next one finds some.
+func TestSharesOfManyUsers(t *testing.T) {
+	const limit = 1 << 20
+	s := mpit.NewShares(limit)
+	most := func(uid uint32) (n int) {
+		for step := limit; step > 0; step /= 2 {
+			for s.Take(uid, step) {
+				n += step
+			}
+		}
+		return n
+	}
+	assert.Equal(t, limit/2, most(0))
+	for uid := range uint32(50) {
+		most(uid + 1)
+	}
+	assert.Greater(t, most(99), limit/2048)
 }
 
 // Whatever users do, there is never more than the limit, and never nothing for somebody who has nothing.
@@ -186,6 +206,36 @@ func TestMemoryOfACatalogueThatRanksShare(t *testing.T) {
 		require.NoError(t, s.Close())
 	}
 	require.Eventually(t, func() bool { return held() == 0 }, 2*time.Minute, time.Millisecond)
+}
+
+// What a rank has sent counts until Close, though its connection may have ended: it may not have been taken in. A list
+// of control variables counts until its asker's context ends.
+func TestMemoryOfWhatIsBeingTakenIn(t *testing.T) {
+	l := listen(t)
+	held := func() int { _, bytes := l.Held(); return bytes }
+	cfg := manyVariables(100)
+	for i := range 1000 {
+		cfg.ControlVariables = append(cfg.ControlVariables, mpit.ControlVariable{Index: i, Name: fmt.Sprint("cvar", i),
+			Datatype: mpit.DatatypeInt, Scope: mpit.ScopeConstant})
+	}
+	r := mpittest.New(cfg)
+	s := connect(t, l, r)
+	_, err := s.Read(testContext(t))
+	require.NoError(t, err)
+	before := held()
+	asking, cancel := context.WithCancel(testContext(t))
+	list, err := s.ControlVariables(asking)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(list), 1000)
+	asked := held()
+	assert.Greater(t, asked, before+100*1000)
+	cancel()
+	require.Eventually(t, func() bool { return held() <= asked-100*1000 }, 2*time.Minute, time.Millisecond)
+	r.Kill()
+	await(t, "its end", s.Done())
+	assert.Greater(t, held(), 100*100)
+	require.NoError(t, s.Close())
+	assert.Zero(t, held())
 }
 
 // A frame that never comes whole holds its part of the memory, and no more than has arrived.

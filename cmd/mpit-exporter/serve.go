@@ -163,7 +163,7 @@ func runOwn(ctx context.Context, dir string, std cli.Stdio) error {
 func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.Listener) (*node.Front, error) {
 	config := httpserver.Config{
 		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry, n.Runtime), API: n.Exporter.API(),
-		Live:  page.NewLive(n.Exporter.Window).Handler(n.Logger),
+		Live:  page.NewLive(n.Exporter.Window).Handler(n.Exporter.Turns(), n.Logger),
 		Pprof: c.pprof, Names: c.allowedHosts, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections,
 		Registerer: n.Registry, Logger: n.Logger,
 	}

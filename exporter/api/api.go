@@ -19,10 +19,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
-// maxMade is how many answers are made at once: they may be large. Others wait, and nothing that is waited for
-// meanwhile depends on a rank or on who reads an answer.
-const maxMade = 2
-
 // timeout is how long ranks may take to answer.
 const timeout = 10 * time.Second
 
@@ -47,9 +43,9 @@ type Source interface {
 //	                        user chooses, too
 //	GET /api/v1/values      a ValueList: what the variables of ranks are now; the same parameters
 //
-// Errors are {"error": "…"}.
-func Handler(of Source, log *slog.Logger) http.Handler {
-	h := &handler{Source: of, answer: respond.Writer{Log: log}, turns: make(chan struct{}, maxMade), asks: newAsks()}
+// Errors are {"error": "…"}. Answers are made in turns.
+func Handler(of Source, turns *Turns, log *slog.Logger) http.Handler {
+	h := &handler{Source: of, answer: respond.Writer{Log: log}, turns: turns, asks: newAsks()}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/ranks", func(w http.ResponseWriter, req *http.Request) {
 		h.inTurn(w, req, func() { h.answer.JSON(w, http.StatusOK, RankList{Ranks: h.Ranks()}) })
@@ -62,21 +58,19 @@ func Handler(of Source, log *slog.Logger) http.Handler {
 type handler struct {
 	Source
 	answer respond.Writer
-	turns  chan struct{} // one token for each answer that is being made
+	turns  *Turns
 	asks   *asks
 }
 
 // inTurn makes an answer when there are not too many that are being made.
 func (h *handler) inTurn(w http.ResponseWriter, req *http.Request, answer func()) {
-	ctx, cancel := context.WithTimeout(req.Context(), timeout)
-	defer cancel()
-	select {
-	case h.turns <- struct{}{}:
-		defer func() { <-h.turns }()
-		answer()
-	case <-ctx.Done():
-		h.answer.Error(w, http.StatusServiceUnavailable, errors.New("too many answers are being made; try again soon"))
+	leave, err := h.turns.Take(req)
+	if err != nil {
+		h.answer.Error(w, http.StatusServiceUnavailable, err)
+		return
 	}
+	defer leave()
+	answer()
 }
 
 // of reads which ranks a request names.

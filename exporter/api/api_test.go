@@ -41,35 +41,47 @@ func (s slowSource) Values(Selector) ValueList {
 	return ValueList{}
 }
 
-// Answers, which may be large, are made a few at a time; others wait for their turn.
+// Answers, which may be large, are made a few at a time, of each address one; others wait for their turn, and addresses
+// take turns, however many requests one of them has waiting.
 func TestAnswersAreMadeInTurn(t *testing.T) {
-	source := slowSource{make(chan struct{}), make(chan struct{})}
-	h := Handler(source, slog.New(slog.DiscardHandler))
+	source, turns := slowSource{make(chan struct{}, 100), make(chan struct{})}, NewTurns()
+	h := Handler(source, turns, slog.New(slog.DiscardHandler))
 	paths := []string{"/api/v1/ranks", "/api/v1/values"}
-	codes := make(chan int)
-	for i := range 3 * maxMade {
+	asked, done := 0, make(chan string)
+	ask := func(ctx context.Context, from string) int {
+		req := httptest.NewRequestWithContext(ctx, http.MethodGet, paths[asked%len(paths)], nil)
+		req.RemoteAddr = from
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		return w.Code
+	}
+	come := func(from, address string) {
+		before := turns.addresses.Users(address)
+		asked++
 		go func() {
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, paths[i%len(paths)], nil))
-			codes <- w.Code
+			assert.Equal(t, http.StatusOK, ask(context.Background(), from))
+			done <- address
 		}()
+		require.Eventually(t, func() bool { return turns.addresses.Users(address) > before }, time.Minute,
+			time.Microsecond)
 	}
-	for range maxMade {
-		<-source.asked
+	const crowd = 6
+	for range crowd {
+		come("192.0.2.1:1", "192.0.2.1")
 	}
-	w := httptest.NewRecorder()
+	<-source.asked
+	come("this host", "this host")
+	<-source.asked
+	come("192.0.2.3:1", "192.0.2.3")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	h.ServeHTTP(w, httptest.NewRequestWithContext(canceled, http.MethodGet, "/api/v1/ranks", nil))
-	assert.Equal(t, http.StatusServiceUnavailable, w.Code, "it has waited as long as it can")
-	for range 2 * maxMade {
+	assert.Equal(t, http.StatusServiceUnavailable, ask(canceled, "192.0.2.1:2"), "it has waited as long as it can")
+	var order []string
+	for range crowd + 2 {
 		source.goOn <- struct{}{}
-		<-source.asked
+		order = append(order, <-done)
 	}
-	close(source.goOn)
-	for range 3 * maxMade {
-		assert.Equal(t, http.StatusOK, <-codes)
-	}
+	assert.Contains(t, order[:4], "192.0.2.3", "another address's is among the next: %v", order)
 }
 
 // A rank is asked once for all who wait; ranks of a user that don't answer leave others' to be asked; what answers

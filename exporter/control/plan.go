@@ -89,7 +89,9 @@ func inRank(rank int, err error) error {
 }
 
 func (p *plan) describe(ctx context.Context, req *Request) error {
-	all, err := p.target.Conn.ControlVariables(ctx)
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel() // the list counts as the rank's user's until then
+	all, err := p.target.Conn.ControlVariables(reading)
 	if err != nil {
 		return err
 	}

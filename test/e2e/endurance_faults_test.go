@@ -150,28 +150,6 @@ func (e *endurance) killForMemory(t *testing.T) {
 	assert.Equal(t, 128+int(syscall.SIGKILL), glutton.Wait(t).Status, "the status of what took the memory")
 }
 
-// memoryGroup makes a control group with a limit on memory, and returns its directory; "" if none can be made here.
-func memoryGroup(t *testing.T, limit int) string {
-	t.Helper()
-	name := filepath.Base(filepath.Dir(suite.Dir(t)))
-	for _, file := range []string{ // of version 1 and of version 2
-		filepath.Join("/sys/fs/cgroup/memory", name, "memory.limit_in_bytes"),
-		filepath.Join("/sys/fs/cgroup", name, "memory.max"),
-	} {
-		dir := filepath.Dir(file)
-		if os.Mkdir(dir, 0o755) != nil {
-			continue
-		}
-		t.Cleanup(func() { assert.NoError(t, syscall.Rmdir(dir)) })
-		if _, err := os.Stat(file); err == nil { // or it is a directory like any other
-			require.NoError(t, os.WriteFile(file, []byte(strconv.Itoa(limit)), 0o600))
-			return dir
-		}
-	}
-	t.Log("no control group can be made: who would be out of memory gets SIGKILL")
-	return ""
-}
-
 func (e *endurance) endPrometheus(ctx context.Context, t *testing.T, draw *rand.Rand, signal syscall.Signal) {
 	t.Helper()
 	back := e.journal.gone(prometheusGone)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // Budgets is how many series there are, and may be. Who has series keeps them, whoever comes; an ended rank has them
@@ -55,8 +56,7 @@ func (b *Budgets) Limits() rules.Limits {
 }
 
 // left is what is left in each scope for who is of a job, below zero if too much has been given out, and what it is
-// called there. Of all series nobody has more than they leave: so there is room for the next user, whoever has come
-// before. mu is held.
+// called there. Of all series there is some room for the next user, whoever has come before. mu is held.
 func (b *Budgets) left(job Job) [3]struct {
 	room   int
 	reason mapping.Reason
@@ -67,7 +67,7 @@ func (b *Budgets) left(job Job) [3]struct {
 	}{
 		{b.limits.SeriesPerJob - b.jobs[job], mapping.ReasonJobOverLimit},
 		{b.limits.SeriesPerUser - b.users[job.UID], mapping.ReasonUserOverLimit},
-		{(b.limits.Series - b.all - b.users[job.UID]) / 2, mapping.ReasonSeriesOverLimit},
+		{mpit.Room(b.limits.Series, b.all, b.users[job.UID]), mapping.ReasonSeriesOverLimit},
 	}
 }
 

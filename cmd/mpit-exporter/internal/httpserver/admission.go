@@ -96,6 +96,8 @@ func (a *admission) of(k kind, next http.Handler) http.Handler {
 			return
 		}
 		defer a.leave(v)
+		req = req.WithContext(req.Context()) // a copy
+		req.RemoteAddr = v.from              // by which answers are made in turns (api.Turns)
 		next.ServeHTTP(&tracked{w, v}, req)
 	})
 }

@@ -286,6 +286,24 @@ func TestAnswersAreBoundedInBytes(t *testing.T) {
 	assert.InDelta(t, 1, counted64(refused.WithLabelValues(refusedBytes)), 0)
 }
 
+// What an answer takes is what has been charged, piece by piece.
+func TestAnswersTakeWhatIsCharged(t *testing.T) {
+	a := newAdmission(10, 8<<20, loopback(), newRefusals())
+	h := a.of(other, made(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 10 {
+			_, err := w.Write(noise(100_000))
+			require.NoError(t, err)
+			taken := 0
+			for _, piece := range w.(*answer).body {
+				taken += cap(piece)
+			}
+			assert.Equal(t, a.visits[0].bytes, taken)
+			assert.Less(t, taken, 10*100_000+2*pieceBytes)
+		}
+	})))
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+}
+
 // A page that reaches the exporter through a browser by a name of its own gets nothing, and changes nothing.
 func TestHostsAreKnown(t *testing.T) {
 	for host, good := range map[string]bool{

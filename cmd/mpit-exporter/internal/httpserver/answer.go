@@ -1,8 +1,8 @@
 package httpserver
 
 import (
-	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,6 +16,9 @@ const (
 	plainBytes = 4 << 10
 	// sendBytes is how much of an answer is uncompressed at a time for who doesn't take gzip.
 	sendBytes = 32 << 10
+	// pieceBytes is by how much an answer grows. A single piece would become twice as large, and be copied, whenever it
+	// grows.
+	pieceBytes = 64 << 10
 )
 
 // made serves what a handler says once it has said it all: nothing that it has taken for its answer, no lock and no
@@ -39,7 +42,8 @@ type answer struct {
 	header http.Header
 	visit  *visit
 	status int
-	body   bytes.Buffer // as it has been written, or compressed
+	plain  []byte       // as it has been written, until that is worth compressing
+	body   net.Buffers  // compressed, in pieces of pieceBytes
 	zip    *gzip.Writer // nil: it has not become large
 	err    error        // why it can't be made
 }
@@ -56,27 +60,33 @@ func (a *answer) Write(p []byte) (int, error) {
 		return 0, a.err
 	case a.zip != nil:
 		return a.zip.Write(p)
-	case a.body.Len()+len(p) <= plainBytes:
-		return a.body.Write(p)
+	case len(a.plain)+len(p) <= plainBytes:
+		a.plain = append(a.plain, p...)
+		return len(p), nil
 	}
-	begun := bytes.Clone(a.body.Bytes())
-	a.body.Reset()
 	a.zip = zippers.Get().(*gzip.Writer)
 	a.zip.Reset((*held)(a))
-	if _, err := a.zip.Write(begun); err != nil {
+	if _, err := a.zip.Write(a.plain); err != nil {
 		return 0, err
 	}
 	return a.zip.Write(p)
 }
 
-// held is where an answer's compressed bytes go: they count.
+// held is where an answer's compressed bytes go: they count before there is room for them.
 type held answer
 
-func (h *held) Write(p []byte) (int, error) {
-	before := h.body.Cap()
-	n, _ := h.body.Write(p)
-	if more := h.body.Cap() - before; more > 0 && h.err == nil {
-		h.err = h.visit.hold(more)
+func (h *held) Write(p []byte) (n int, err error) {
+	for len(p) > 0 && h.err == nil {
+		at := len(h.body) - 1
+		if at < 0 || len(h.body[at]) == pieceBytes {
+			if h.err = h.visit.hold(pieceBytes); h.err == nil {
+				h.body = append(h.body, make([]byte, 0, pieceBytes))
+			}
+			continue
+		}
+		more := p[:min(len(p), pieceBytes-len(h.body[at]))]
+		h.body[at] = append(h.body[at], more...)
+		n, p = n+len(more), p[len(more):]
 	}
 	return n, h.err
 }
@@ -122,10 +132,16 @@ func (a *answer) send(w http.ResponseWriter, req *http.Request) error {
 	}
 	if a.zip != nil {
 		a.header.Set("Content-Encoding", "gzip")
+	} else {
+		a.body = net.Buffers{a.plain}
 	}
-	a.header.Set("Content-Length", strconv.Itoa(a.body.Len()))
+	length := 0
+	for _, piece := range a.body {
+		length += len(piece)
+	}
+	a.header.Set("Content-Length", strconv.Itoa(length))
 	w.WriteHeader(a.status)
-	_, err := w.Write(a.body.Bytes())
+	_, err := a.body.WriteTo(w)
 	return err
 }
 

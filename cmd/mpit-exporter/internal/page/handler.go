@@ -31,11 +31,12 @@ const (
 //	GET /api/v1/report    a ReportList; parameters jobid, world and user choose jobs
 //
 // Parameter window says of how long, such as 5s; 0: of whole jobs. Errors are {"error": "…"}.
-func (l *Live) Handler(log *slog.Logger) http.Handler {
+func (l *Live) Handler(turns *api.Turns, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	jobs := func(now look, _ url.Values) (any, error) { return jobsOf(now), nil }
-	mux.HandleFunc("GET /api/v1/jobs", l.answer(log, jobs))
-	mux.HandleFunc("GET /api/v1/report", l.answer(log, chosen))
+	mux.HandleFunc("GET /api/v1/jobs", l.answer(turns, log, func(now look, _ url.Values) (any, error) {
+		return jobsOf(now), nil
+	}))
+	mux.HandleFunc("GET /api/v1/report", l.answer(turns, log, chosen))
 	return mux
 }
 
@@ -75,16 +76,20 @@ func is(query url.Values, name, label string) bool {
 // say says something of the jobs.
 type say func(now look, query url.Values) (any, error)
 
-// answer writes what is to be said, one answer at a time: they may be large.
-func (l *Live) answer(log *slog.Logger, of say) http.HandlerFunc {
+// answer writes what is to be said when it is its turn, one answer at a time: they may be large.
+func (l *Live) answer(turns *api.Turns, log *slog.Logger, of say) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), timeout)
 		defer cancel()
 		var said any
 		status := http.StatusServiceUnavailable
-		giveBack, err := l.take(ctx)
+		leave, err := turns.Take(req)
 		if err == nil {
-			defer giveBack()
+			defer leave()
+			leave, err = l.take(ctx)
+		}
+		if err == nil {
+			defer leave()
 			said, status, err = l.find(ctx, of, req.URL.Query())
 		}
 		if err != nil {

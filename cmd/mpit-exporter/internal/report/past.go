@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -147,6 +148,9 @@ func newVector(at time.Time) *vector {
 	return &vector{at: at, ranks: map[rankID]*rank{}, buckets: map[histogram]*buckets{}}
 }
 
+// nobody is the uid of ranks of which Prometheus doesn't know it: no user has that, not even root.
+const nobody = math.MaxUint32
+
 // rank is a rank, with the places of its series in Variables.
 type rank struct {
 	api.RankValues
@@ -165,7 +169,7 @@ func (v *vector) rank(m model.Metric) *rank {
 		dup, _ := strconv.Atoi(id.dup)
 		v.ranks[id] = &rank{variables: map[string]int{}, series: map[string]int{}, RankValues: api.RankValues{
 			Rank: api.RankStatus{JobID: id.jobID, World: id.world, User: id.user, Rank: number, Dup: dup, Host: id.instance,
-				State: job.StateGone}}}
+				State: job.StateGone, UID: nobody}}}
 	}
 	return v.ranks[id]
 }
@@ -187,8 +191,9 @@ func (v *vector) takeLasting(s *model.Sample) {
 		r.Rank.Library, r.Rank.LibraryVersion = string(s.Metric["library"]), string(s.Metric["library_version"])
 		r.Rank.Host = cmp.Or(string(s.Metric["host"]), r.Rank.Host)
 		r.Rank.WorldSize, _ = strconv.Atoi(string(s.Metric["world_size"]))
-		uid, _ := strconv.ParseUint(string(s.Metric["uid"]), 10, 32)
-		r.Rank.UID = uint32(uid)
+		if uid, err := strconv.ParseUint(string(s.Metric["uid"]), 10, 32); err == nil {
+			r.Rank.UID = uint32(uid)
+		}
 	case name == "mpit_rank_start_time_seconds":
 		started := time.UnixMilli(int64(1000 * value))
 		r.Rank.Started = &started

@@ -25,7 +25,7 @@ func TestAsk(t *testing.T) {
 	of0, of1 := `"rank":"0","instance":"node1:10093","__name__":`, `"rank":"1","instance":"node2:10093","__name__":`
 	lasting := []string{
 		sample(of0+`"mpit_process_info","host":"node1","executable":"/home/ada/solver","library":"mpich",`+
-			`"library_version":"4.2","world_size":"2","jobname":"heat"`, "1"),
+			`"library_version":"4.2","world_size":"2","jobname":"heat","uid":"0"`, "1"),
 		sample(of1+`"mpit_process_info","host":"node2","executable":"/home/ada/solver","library":"mpich",`+
 			`"library_version":"4.2","world_size":"2","jobname":"heat"`, "1"),
 		sample(of0+`"mpit_rank_start_time_seconds"`, "1767323045.5"),
@@ -89,11 +89,13 @@ func TestAsk(t *testing.T) {
 	for i := range r.Ranks {
 		if r.Ranks[i].Rank == 1 {
 			assert.Equal(t, "up", r.Ranks[i].State)
+			assert.EqualValues(t, nobody, r.Ranks[i].UID, "not known: not root's")
 			assert.Equal(t, 33.0, r.Ranks[i].Running)
 			assert.Equal(t, &api.LongCall{Function: "MPI_Recv", Kind: "comm", Object: "halo",
 				Module: "/home/ada/solver", Offset: 16}, r.Ranks[i].Long)
 		} else {
 			assert.Equal(t, "ended", r.Ranks[i].State)
+			assert.Zero(t, r.Ranks[i].UID)
 			assert.InDelta(t, 0.8, r.Ranks[i].Busy(), 1e-9)
 		}
 	}
