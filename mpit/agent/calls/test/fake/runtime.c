@@ -67,7 +67,7 @@ bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle
 
 void call_returns(struct call *call, enum activity activity)
 {
-	CHECK(activity <= IN_FILE);
+	CHECK(activity <= POLLING);
 	CHECK(call != NULL && recorded.counted == 0);
 	recorded.returned++;
 }
