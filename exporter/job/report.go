@@ -162,8 +162,11 @@ type Rank struct {
 	Place    string          `json:"place,omitempty"` // where in the program that was called, if somebody knows
 }
 
-// endsWell is the reason of an orderly end.
-const endsWell = "finalize"
+// Reasons of ends: an orderly one, and that of the rank that has called MPI_Abort.
+const (
+	endsWell    = "finalize"
+	endsByAbort = "abort"
+)
 
 func (r *Rank) who() who { return who{r.Rank, r.Dup} }
 

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,14 +172,9 @@ func broken(ranks []Rank, v *Verdict) bool {
 			}
 		}
 	}
-	// Who went first, as far as anybody knows: it may have taken the others along.
-	slices.SortStableFunc(gone, func(a, b *Rank) int { return a.EndedAt.Compare(b.EndedAt) })
 	switch {
-	case len(gone) == 1:
-		v.Text = fmt.Sprintf("%s ended without MPI_Finalize (%s)", gone[0].name(), gone[0].broken())
-	case len(gone) > 1:
-		v.Text = fmt.Sprintf("%d of %d ranks ended without MPI_Finalize, such as %s (%s)", len(gone), len(ranks),
-			gone[0].name(), gone[0].broken())
+	case len(gone) > 0:
+		v.Text = crash(gone, len(ranks))
 	case live > 0 && silent == live:
 		v.Text = "no rank answers, as if all were stopped"
 	default:
@@ -199,6 +195,37 @@ func broken(ranks []Rank, v *Verdict) bool {
 	}
 	v.State = Broken
 	return true
+}
+
+// atOnce is how close two ends are of which nobody can say which was first: launchers kill the other ranks within
+// milliseconds.
+const atOnce = 20 * time.Millisecond
+
+// crash says how ranks ended, of so many. It names the one that called MPI_Abort, or the first, where its node's clock
+// tells.
+func crash(gone []*Rank, of int) string {
+	many := fmt.Sprintf("%d of %d ranks ended without MPI_Finalize", len(gone), of)
+	slices.SortStableFunc(gone, func(a, b *Rank) int { return a.EndedAt.Compare(b.EndedAt) })
+	first, reasons, nodes := gone[0], map[string]bool{}, map[string]bool{}
+	var aborting []*Rank
+	for _, r := range gone {
+		reasons[r.End], nodes[r.Node] = true, true
+		if r.End == endsByAbort {
+			aborting = append(aborting, r)
+		}
+	}
+	why := strings.Join(slices.Sorted(maps.Keys(reasons)), ", ")
+	switch {
+	case len(aborting) == 1 && len(gone) == 1:
+		return first.name() + " called MPI_Abort"
+	case len(aborting) == 1:
+		return aborting[0].name() + " called MPI_Abort; " + many
+	case len(gone) == 1:
+		return fmt.Sprintf("%s ended without MPI_Finalize (%s)", first.name(), why)
+	case len(nodes) == 1 && !first.EndedAt.IsZero() && gone[1].EndedAt.Sub(first.EndedAt) > atOnce:
+		return fmt.Sprintf("%s, %s (%s) first", many, first.name(), first.End)
+	}
+	return fmt.Sprintf("%s (%s); which was the first isn't known", many, why)
 }
 
 func efficiency(observed []*Rank) *Efficiency {

@@ -33,9 +33,14 @@ func killed(r Rank) Rank {
 	return r
 }
 
+func aborted(r Rank) Rank {
+	r.State, r.End = "ended", "abort"
+	return r
+}
+
 // at is a rank that has ended so long after others.
-func at(r Rank, seconds int) Rank {
-	r.EndedAt = time.Date(2026, 1, 2, 3, 4, seconds, 0, time.UTC)
+func at(r Rank, seconds float64) Rank {
+	r.EndedAt = time.Date(2026, 1, 2, 3, 4, 0, int(seconds*1e9), time.UTC)
 	return r
 }
 
@@ -88,12 +93,22 @@ func TestVerdicts(t *testing.T) {
 		"a rank that was killed": {
 			[]Rank{of(0, "node1", 0, 0, 90, 0), lost}, "", Broken, "rank 1 on node1 ended without MPI_Finalize (lost)"},
 		"all were": {[]Rank{lost, lost}, "", Broken,
-			"2 of 2 ranks ended without MPI_Finalize, such as rank 1 on node1 (lost)"},
+			"2 of 2 ranks ended without MPI_Finalize (lost); which was the first isn't known"},
 		"one was, and the others after it": {[]Rank{at(killed(of(0, "node1", 0, 0, 9, 0)), 2), at(lost, 1)}, "", Broken,
-			"2 of 2 ranks ended without MPI_Finalize, such as rank 1 on node1 (lost)"},
+			"2 of 2 ranks ended without MPI_Finalize, rank 1 on node1 (lost) first"},
+		"one was, and the launcher killed the other": {
+			[]Rank{at(killed(of(0, "node1", 0, 0, 9, 0)), 1.015), at(lost, 1)}, "", Broken,
+			"2 of 2 ranks ended without MPI_Finalize (lost); which was the first isn't known"},
+		"two nodes' clocks": {[]Rank{at(killed(of(0, "node2", 0, 0, 9, 0)), 2), at(lost, 1)}, "", Broken,
+			"2 of 2 ranks ended without MPI_Finalize (lost); which was the first isn't known"},
+		"one has aborted": {[]Rank{at(killed(of(0, "node1", 0, 0, 9, 0)), 1), at(aborted(lost), 2)}, "", Broken,
+			"rank 1 on node1 called MPI_Abort; 2 of 2 ranks ended without MPI_Finalize"},
+		"all have aborted": {[]Rank{aborted(of(0, "node1", 0, 0, 9, 0)), aborted(lost)}, "", Broken,
+			"2 of 2 ranks ended without MPI_Finalize (abort); which was the first isn't known"},
+		"one alone has aborted": {[]Rank{aborted(lost)}, "", Broken, "rank 1 on node1 called MPI_Abort"},
 		"a job that hung and was killed": {[]Rank{killed(in(0, "MPI_Barrier", "halo", 60)), killed(in(1, "", "", 0))}, "",
 			Broken,
-			"2 of 2 ranks ended without MPI_Finalize, such as rank 0 on node1 (lost); before that, waiting for rank 1 on " +
+			"2 of 2 ranks ended without MPI_Finalize (lost); which was the first isn't known; before that, waiting for rank 1 on " +
 				"node1, which is in no long call: 1 rank has been in MPI_Barrier on halo for 1m0s"},
 		"all are stopped": {[]Rank{silent, silent}, "", Broken, "no rank answers, as if all were stopped"},
 		"part of a job hangs": {[]Rank{in(0, "MPI_Barrier", "halo", 480), in(1, "MPI_Barrier", "halo", 482)}, "", IsHung,
