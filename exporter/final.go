@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"context"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -31,6 +32,7 @@ func (c *connection) receiveFinal(ctx context.Context) {
 // takeFinal takes the last sample of a connection that has brought all it had. It waits until it is its turn, however
 // long: what waits counts as its user's, as the session is not closed before.
 func (c *connection) takeFinal(ctx context.Context) bool {
+	came := c.now() // what ends together is told apart by it, however long this sample's turn takes to come
 	sample, ok := c.session.Final()
 	if !ok {
 		c.countProtocolError(c.session.Err())
@@ -38,7 +40,15 @@ func (c *connection) takeFinal(ctx context.Context) bool {
 		return false
 	}
 	r := c.rankOfFinal()
-	if r == nil || c.mayTake(ctx, r, &sample, func() {}) != nil { // there is none, or the exporter ends
+	// Nothing of this rank is taken in until then: no round is to wait for an answer.
+	letGo := func() {
+		c.with(func(*registry) {
+			if r.line == c.line {
+				c.line.question(r, time.Now()).giveUp()
+			}
+		})
+	}
+	if r == nil || c.mayTake(ctx, r, &sample, letGo) != nil { // there is none, or the exporter ends
 		return false
 	}
 	defer r.taking.Release(1)
@@ -56,7 +66,7 @@ func (c *connection) takeFinal(ctx context.Context) bool {
 	if g.table.byID[r.Key] != r {
 		return false // there were too many
 	}
-	g.finish(r, reason, c.now())
+	g.finish(r, reason, came)
 	return true
 }
 

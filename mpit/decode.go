@@ -411,7 +411,7 @@ func decodePage[T any](payload []byte, what string, first int, read func(r *wire
 	err error) {
 	d := wire.NewDecoder(payload, &err)
 	p = page{total: d.Count(what, wire.MaxVariables), next: d.Count(what, wire.MaxVariables)}
-	if p.next > p.total || p.next <= first && first < p.total {
+	if p.next > p.total || p.next <= first && p.next < p.total {
 		d.Fail(wire.ReasonMalformed, "%s: asked from %d, told to go on from %d of %d", what, first, p.next, p.total)
 	}
 	least := first

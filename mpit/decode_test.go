@@ -674,6 +674,7 @@ func TestPagesThatAreRefused(t *testing.T) {
 	}{
 		"no progress":         {3, words(10, 3, 0)},
 		"backwards":           {3, words(10, 2, 0)},
+		"backwards, of fewer": {2, words(2, 1, 0)}, // or a rank's answer never ends
 		"beyond the end":      {0, words(10, 11, 0)},
 		"too many":            {0, words(1<<20, 1<<20, 0)},
 		"an index before":     {3, words(10, 5, 1, 1, 2)},

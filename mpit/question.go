@@ -73,6 +73,11 @@ func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint
 	err error) {
 	var p page
 	kept, uid := 0, s.peer.UID
+	defer func() {
+		if kept > 0 {
+			context.AfterFunc(ctx, func() { s.memory.give(uid, kept) })
+		}
+	}()
 	same = true
 	for first := 0; ; first = p.next {
 		var list []T
@@ -92,11 +97,10 @@ func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint
 		for i := range list {
 			bytes += size(&list[i])
 		}
-		if !s.memory.take(uid, bytes) {
+		if bytes > 0 && !s.memory.take(uid, bytes) {
 			return nil, 0, false, &ProtocolError{Reason: ReasonMemory,
 				Err: fmt.Errorf("user %d holds too much of the memory for ranks", uid)}
 		}
-		context.AfterFunc(ctx, func() { s.memory.give(uid, bytes) })
 		if kept += bytes; kept > maxCatalogue {
 			return nil, 0, false, &ProtocolError{Reason: ReasonTooLarge,
 				Err: fmt.Errorf("more than %d bytes of %s", maxCatalogue, what)}

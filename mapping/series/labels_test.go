@@ -146,6 +146,18 @@ func TestRatiosHaveLabels(t *testing.T) {
 	}, show(r))
 }
 
+// Where elements have series of their own, an object with one element has its ratio all the same.
+func TestRatioOfOneElement(t *testing.T) {
+	a := newAgent()
+	for _, class := range []mpit.Class{mpit.ClassSize, mpit.ClassLevel} {
+		a.add(mpit.Variable{Name: "pool", Class: class, Datatype: tULong})
+	}
+	a.handles[0].values[0], a.handles[1].values[0] = 10, 5
+	r := newRank(t, rules.Rule{Elements: mapping.ElementsIndex})
+	r.Update(a.sample())
+	assert.Equal(t, m{"pool_level{index=0}": 5, "pool_size{index=0}": 10, "pool_ratio": 0.5}, show(r))
+}
+
 // Of variables that share a family, each knows its own series, also when they stand merged; a ratio is the LEVEL's.
 func TestInfoOwnsSeries(t *testing.T) {
 	none := func(name string) mpit.Variable {

@@ -81,7 +81,7 @@ func (p *pair) read(in *intake) {
 		for i := range sizes {
 			take(part.v.Number.Float(parts[i]), size.v.Number.Float(sizes[i]))
 		}
-	case size.v.Merged(len(size.elems)) && part.v.Merged(len(part.elems)):
+	case size.distinct(size.v) == 1 && part.distinct(part.v) == 1:
 		take(part.value, size.value)
 	}
 	if p.ok {

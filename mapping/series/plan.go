@@ -377,6 +377,29 @@ func (p *plan) appearing(values []uint64) bool {
 	return false
 }
 
+// reveal makes cells for what is not 0 any more. All else of the plan stays: a rank may have something new in each
+// sample.
+func (p *plan) reveal(values []uint64) {
+	for _, h := range p.sparse {
+		words, _ := h.words(values)
+		for i := range h.distinct(h.v) {
+			if h.elems[i].cell == nil {
+				h.join(i, p.cellOf(h, h.v, i, words, nil))
+			}
+		}
+	}
+	for _, of := range p.companions {
+		words, _ := of.h.words(values)
+		for i, c := range of.cells {
+			if c == nil {
+				of.cells[i] = p.cellOf(of.h, of.timer, i, words, nil)
+			}
+		}
+	}
+	p.assignZeros()
+	p.slabs, p.relist = slabs{}, true
+}
+
 // began is when an element began to count, in Unix nanoseconds. One that had no series when it was read last, because
 // it was 0, lacks nothing of what has come since its variable counts.
 func (h *handle) began(i int) int64 {

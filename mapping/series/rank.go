@@ -77,7 +77,10 @@ func (r *Rank) Update(s *mpit.Sample) {
 // compile brings the plan up to date. Snapshots are never changed, so what is the same pointer is the same.
 func (r *Rank) compile(s *mpit.Sample) {
 	changed := r.catalogue.Update(s.Variables)
-	if !changed && s.Layout == r.layout && s.Remains == r.remains && !r.appearing(s.Values) {
+	if !changed && s.Layout == r.layout && s.Remains == r.remains {
+		if r.appearing(s.Values) {
+			r.reveal(s.Values)
+		}
 		return
 	}
 	if changed {

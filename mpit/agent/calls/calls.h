@@ -67,8 +67,8 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
 }
 
 /*
- * How long a thread has been inside MPI or polling, and the call it is in. Written by the thread that owns the block with plain
- * stores that are whole; read by whoever holds the agent's gate. A cache line of its own.
+ * How long a thread has been inside MPI or polling, and the call it is in. Written by the thread that owns the block
+ * with plain stores that are whole; read by whoever holds the agent's gate. Two cache lines of its own.
  *
  * inside is one word, so that it is right whenever it is read: ticks inside MPI of the calls that have ended, less,
  * during a call, the tick at which that one began. A clock runs longer than anything is inside a call, so that during
@@ -121,6 +121,7 @@ struct calls_state {
 	_Alignas(64) _Atomic bool measuring;
 	bool sizes; /* calls are counted by size, too: written in begin */
 	bool peers; /* messages are counted by peer (peers.h): likewise */
+	uint32_t poll_gap; /* ticks, of a microsecond: likewise */
 	struct clock clock;
 	/* Bits of an argument's register that are the handle, but for a file's, which is a pointer everywhere. */
 	uint64_t handle_mask;
@@ -128,7 +129,6 @@ struct calls_state {
 	_Atomic uint64_t types;  /* from 1 on: grows before a datatype is freed, by any thread (types.c) */
 	/* Ticks for which measuring has been on, less, while it is on, the tick at which that began. */
 	_Atomic uint64_t observed;
-	uint64_t poll_gap; /* ticks, of a microsecond: written in begin */
 };
 extern struct calls_state calls_state HIDDEN;
 

@@ -68,7 +68,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 		*why = "no memory";
 		return false;
 	}
-	calls_state.poll_gap = ratio_ticks(&calls_state.clock.ratio, (1 << 30) / 1000000);
+	calls_state.poll_gap = (uint32_t)ratio_ticks(&calls_state.clock.ratio, (1 << 30) / 1000000 + 1); /* which are cut */
 	calls_state.handle_mask = calls_abi->handle_mask;
 	calls_datatype_null = calls_abi->datatype_null(mpi->find);
 	calls_no_op = calls_abi->no_op(mpi->find);

@@ -50,6 +50,9 @@ func (f *finalPush) await(ctx context.Context) {
 
 // deliver pushes for all that wait.
 func (f *finalPush) deliver(ctx context.Context) bool {
+	// The wait of the one whose turn it is does not end it for the others.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.wait)
+	defer cancel()
 	number := f.begun.Add(1)
 	var err error
 	for _, push := range f.push {

@@ -185,7 +185,12 @@ func (d *launchDir) take() (bool, error) {
 		return false, nil //nolint:nilerr // as if it were removed
 	}
 	there, err := os.Lstat(d.file(lockFile))
-	return err == nil && os.SameFile(mine, there), nil
+	if err != nil || !os.SameFile(mine, there) {
+		return false, nil
+	}
+	// The base may have been removed since it was looked at, and somebody else have taken its name. Now there is
+	// something in it, and nobody removes it any more.
+	return checkPrivate(string(d.base())) == nil, nil
 }
 
 // failed says whether the exporter could not be started a moment ago.

@@ -185,7 +185,8 @@ static void computes_for(uint64_t ns)
 void test_polling(void)
 {
 	struct source_calls before, after;
-	uint64_t polled, gap = calls_state.poll_gap;
+	uint64_t polled;
+	uint32_t gap = calls_state.poll_gap;
 
 	tests();
 	sleeps();
@@ -208,7 +209,7 @@ void test_polling(void)
 	CHECK(polled >= 199 * 900 && polled + 3 >= after.inside_ns - before.inside_ns);
 
 	/* A loop whose gaps are short enough is nothing but polling, also while a gap goes on. */
-	calls_state.poll_gap = UINT64_MAX;
+	calls_state.poll_gap = UINT32_MAX;
 	tests();
 	before = now();
 	for (int i = 0; i < 10; i++) {
