@@ -32,7 +32,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -50,7 +49,6 @@ type Exporter struct {
 	door       *door
 	lending    lending
 	api        http.Handler
-	turns      *api.Turns
 	control    *control.Server
 	reloading  sync.Mutex // held while rules come into force
 }

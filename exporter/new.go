@@ -43,10 +43,10 @@ func New(cfg Config) (*Exporter, error) {
 	b.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
 	b.work = work.New(maxWork, workRate, func() time.Time { return b.now() }) // which tests change
 	rs := newRanks(b)
-	e := &Exporter{ranks: rs, pages: newPages(rs), door: newDoor(), turns: api.NewTurns()}
+	e := &Exporter{ranks: rs, pages: newPages(rs), door: newDoor()}
 	e.rounds.ranks, e.rounds.pages = rs, e.pages
 	e.control = newControl(e)
-	e.api = api.Handler(source{e}, e.turns, e.log)
+	e.api = api.Handler(source{e}, api.NewTurns(), e.log)
 	e.self.ReloadSucceeded(e.now())
 	e.self.ShowLimits(budgets.Limits())
 	return e, nil

@@ -28,9 +28,6 @@ const (
 // API serves what the exporter knows as JSON, for reading only: see api.Handler.
 func (e *Exporter) API() http.Handler { return e.api }
 
-// Turns is whose answers API makes. What makes others of the same values takes part.
-func (e *Exporter) Turns() *api.Turns { return e.turns }
-
 // Ranks returns all ranks that are connected or kept, sorted by jobid, world, user and rank.
 func (e *Exporter) Ranks() []api.RankStatus { return source{e}.Ranks() }
 
