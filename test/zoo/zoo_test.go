@@ -292,10 +292,17 @@ var ofAlert = map[string]string{"MPIJobHung": "hung", "MPIJobWaitsForRank": "wai
 	"MPIRanksLate": "waits for a rank", "MPIRankGone": "crashed", "MPIRanksWaitForOne": "late rank",
 	"MPIJobMostlyInMPI": "communication"}
 
+// alertsLater is how many seconds an alert may come later than what it is about: for so long it has to be true, and
+// rates look back.
+const alertsLater = 30
+
 // onTwoNodes asks Prometheus for the alerts on the job, with each half of its ranks on another exporter, and rules
 // whose minutes are seconds.
 func (k *Kind) onTwoNodes(t *testing.T, mpi *harness.MPI, d Draw) Score {
 	t.Helper()
+	later := *k
+	later.Within += alertsLater
+	k = &later
 	near, far := suite.Exporter(t), suite.Exporter(t)
 	prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{
 		Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{near, far},
