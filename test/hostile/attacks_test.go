@@ -88,8 +88,8 @@ func (a attack) run(t *testing.T, lasts time.Duration) {
 		t.Skip("no control group can be made")
 	}
 	e := startIn(t, group)
-	r := startRanks(t, e.Socket)
-	r.come(t, honest)
+	r := suite.StartPlayer(t, part+"=ranks", e.Socket)
+	honest.come(t, r)
 	from := elsewhere(t)
 	ups := fmt.Sprintf("\nmpit_rank_up{jobid=%q", honest.job())
 	harness.Await(t, "the honest job", func(ctx context.Context) error {
@@ -101,7 +101,7 @@ func (a attack) run(t *testing.T, lasts time.Duration) {
 	})
 	want := honest.ranks
 	for _, c := range a.crowds {
-		r.come(t, c)
+		c.come(t, r)
 		want += min(c.ranks, mostOfOne)
 	}
 	harness.Await(t, "the others", func(ctx context.Context) error {

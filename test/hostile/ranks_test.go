@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
@@ -96,39 +94,8 @@ func playRanks(socket string) error {
 	return nil
 }
 
-// ranks is the process that plays them.
-type ranks struct {
-	stdin *os.File
-	said  chan string
-}
-
-func (r ranks) Write(p []byte) (int, error) {
-	for line := range strings.Lines(string(p)) {
-		r.said <- strings.TrimSpace(line)
-	}
-	return len(p), nil
-}
-
-func startRanks(t *testing.T, socket string) *ranks {
+// come lets the player's ranks connect.
+func (c *crowd) come(t *testing.T, player *harness.Player) {
 	t.Helper()
-	r := &ranks{said: make(chan string, 64)}
-	self, err := os.Executable()
-	require.NoError(t, err)
-	_, r.stdin = suite.StartTalking(t, []string{self, socket}, []string{part + "=ranks"}, r)
-	return r
-}
-
-func (r *ranks) come(t *testing.T, c crowd) {
-	t.Helper()
-	_, err := fmt.Fprintln(r.stdin, c.uid, c.ranks, c.levels, c.objects, c.name, c.silent)
-	require.NoError(t, err)
-	harness.Await(t, "ranks to connect", func(ctx context.Context) error {
-		select {
-		case said := <-r.said:
-			require.Equal(t, "connected", said)
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
+	player.Do(t, "connected", c.uid, c.ranks, c.levels, c.objects, c.name, c.silent)
 }

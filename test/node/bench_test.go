@@ -89,7 +89,7 @@ func bench(b *testing.B, name string, s setting) {
 type node struct {
 	url     string
 	process *harness.Process
-	ranks   *ranks // nil: it has none
+	ranks   *harness.Player // nil: it has none
 }
 
 // startNode starts an exporter with ranks and waits until all are up.
@@ -99,7 +99,8 @@ func startNode(tb testing.TB, binary string, size int) *node {
 	n := &node{process: suite.Start(tb, []string{binary, "--agent.socket=" + socket,
 		"--web.listen-address=127.0.0.1:0", "--web.address-file=" + address}, nil)}
 	n.await(tb, address)
-	n.ranks = startRanks(tb, socket, size)
+	n.ranks = suite.StartPlayer(tb, part+"=ranks", socket, strconv.Itoa(size))
+	n.ranks.Await(tb, "connected")
 	harness.Await(tb, "all ranks to be up", func(ctx context.Context) error {
 		if up := bytes.Count(n.page(tb), []byte("\nmpit_rank_up{")); up != size {
 			return fmt.Errorf("%d are", up)
@@ -195,7 +196,7 @@ func (s setting) run(b *testing.B, n *node) {
 
 func (s setting) prepare(tb testing.TB, n *node) {
 	if n.ranks != nil && s.stop > 0 {
-		n.ranks.do(tb, "stop", s.stop)
+		n.ranks.Do(tb, "done", "stop", s.stop)
 	}
 }
 
@@ -204,9 +205,9 @@ func (s setting) move(tb testing.TB, n *node) {
 		return
 	}
 	if s.renew > 0 {
-		n.ranks.do(tb, "renew", s.renew)
+		n.ranks.Do(tb, "done", "renew", s.renew)
 	}
-	n.ranks.do(tb, "move", s.ranks)
+	n.ranks.Do(tb, "done", "move", s.ranks)
 }
 
 // all lets all scrapers read at once, and returns how long each took, in milliseconds, and the length of what it got.

@@ -6,15 +6,10 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
-	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
-	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
 // A rank has 60 performance variables: those of a call profile for a program that calls six functions, 36 counters,
@@ -136,44 +131,4 @@ func playRanks() error {
 		}
 	}
 	return nil
-}
-
-// ranks is a process that plays ranks.
-type ranks struct {
-	stdin *os.File
-	said  chan string
-}
-
-func (r ranks) Write(p []byte) (int, error) {
-	for line := range strings.Lines(string(p)) {
-		r.said <- strings.TrimSpace(line)
-	}
-	return len(p), nil
-}
-
-func startRanks(tb testing.TB, socket string, n int) *ranks {
-	r := &ranks{said: make(chan string, 16)}
-	self, err := os.Executable()
-	require.NoError(tb, err)
-	_, r.stdin = suite.StartTalking(tb, []string{self, socket, strconv.Itoa(n)}, []string{part + "=ranks"}, r)
-	r.await(tb, "connected")
-	return r
-}
-
-func (r *ranks) do(tb testing.TB, what string, n int) {
-	_, err := fmt.Fprintln(r.stdin, what, n)
-	require.NoError(tb, err)
-	r.await(tb, "done")
-}
-
-func (r *ranks) await(tb testing.TB, what string) {
-	harness.Await(tb, "the ranks to be "+what, func(ctx context.Context) error {
-		select {
-		case said := <-r.said:
-			require.Equal(tb, what, said)
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
 }

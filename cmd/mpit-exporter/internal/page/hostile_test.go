@@ -42,7 +42,7 @@ func (m *measuring) Write(p []byte) (int, error) {
 }
 
 // Jobs and reports take no more memory than the table in docs/reliability.md says while a real exporter is asked for
-// them over HTTP, some of whose ranks have more levels, with long names, than an answer has room for.
+// them, some of whose ranks have more levels, with long names, than an answer has room for.
 func TestHostileMemory(t *testing.T) {
 	mapper, err := variables.New(variables.Config{TimerInterval: time.Second, Rules: rules.Defaults()})
 	require.NoError(t, err)
