@@ -71,7 +71,7 @@ func newTimer(v *variable) *timer {
 }
 
 // newSeries has the labels of the cell, and of a state its name.
-func (c *cell) newSeries(from *slabs, state string) *mapping.Series {
+func (c *cell) newSeries(from *seriesSlabs, state string) *mapping.Series {
 	v := c.v
 	own := make([]mapping.Label, 0, 4)
 	if v.Mode == mapping.ModeState {
@@ -210,7 +210,7 @@ func (c *cell) publishState(in *intake) {
 	default:
 		if t.outside == nil || t.shown != t.now {
 			name := c.v.OutsideName(c.v.of.Info.Enum, t.now)
-			t.outside, t.shown, in.relist = c.newSeries(&slabs{}, name), t.now, true
+			t.outside, t.shown, in.relist = c.newSeries(&seriesSlabs{}, name), t.now, true
 		}
 		t.outside.Value, t.outside.Valid = 1, true
 	}
@@ -240,4 +240,48 @@ func (c *cell) lose() {
 	default:
 		c.timer.estimate.events.Skip(0)
 	}
+}
+
+// intake is a sample that is being taken in.
+type intake struct {
+	values  []uint64
+	at      int64                     // when it was taken, in Unix nanoseconds
+	dropped map[mapping.Reason]uint64 // values that are left out
+	relist  bool                      // the set of series has changed
+}
+
+// forget takes out what a plan brings to a cell anew: what freed objects have counted, and what is counted where.
+func (c *cell) forget() {
+	if !c.v.of.IsRatio() { // which no remains know
+		c.fixed, c.fixedKnown = 0, false
+	}
+	switch {
+	case c.timer == nil:
+	case c.timer.exact != nil:
+		c.timer.exact.forget()
+	default:
+		c.timer.estimate.fixed, c.timer.estimate.fixedKnown = 0, false
+	}
+}
+
+// stays says whether a cell is kept that nothing contributes to any more.
+func (c *cell) stays() bool {
+	switch {
+	case c.id.number != 0 || !c.count.Known():
+	case c.v.Mode == mapping.ModeCount && c.count.Total() > 0:
+		c.lose()
+		return true
+	case c.v.Mode == mapping.ModeWatermark:
+		c.fixed, c.fixedKnown = c.count.Total(), true
+		return true
+	}
+	return false
+}
+
+// addFixed adds what a freed object leaves.
+func (c *cell) addFixed(m mapping.Merge, x float64) {
+	if c.fixedKnown {
+		x = combine(m, c.fixed, x)
+	}
+	c.fixed, c.fixedKnown = x, true
 }

@@ -33,20 +33,6 @@ func (v *variable) estimates() bool {
 	return v.Metric != nil && v.Metric.Kind == mapping.KindHistogram && !v.Exact
 }
 
-// accompany finds the cells of the timers that a handle counts the events of.
-func (p *plan) accompany(h *handle, words []uint64) {
-	for _, t := range p.timers[h.v] {
-		if !t.estimates() {
-			continue
-		}
-		of := companion{h: h, timer: t, cells: make([]*cell, h.distinct(t))}
-		for i := range of.cells {
-			of.cells[i] = p.cellOf(h, t, i, words, nil)
-		}
-		p.companions = append(p.companions, of)
-	}
-}
-
 // read brings what a companion has counted to its timer's cells, once its handle has been read.
 func (of *companion) read() {
 	for i := range of.h.elems {

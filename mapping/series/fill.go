@@ -5,14 +5,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// intake is a sample that is being taken in.
-type intake struct {
-	values  []uint64
-	at      int64                     // when it was taken, in Unix nanoseconds
-	dropped map[mapping.Reason]uint64 // values that are left out
-	relist  bool                      // the set of series has changed
-}
-
 // fill takes the values of a sample into the cells of the plan, and makes the values of series out of them.
 func (p *plan) fill(s *mpit.Sample) {
 	in := &intake{values: s.Values, at: p.at, dropped: p.dropped}

@@ -314,3 +314,75 @@ func combine(m mapping.Merge, a, b float64) float64 {
 	}
 	return a + b
 }
+
+// distinct is how many cells a variable has for the elements of a handle: one, where they are merged.
+func (h *handle) distinct(v *variable) int {
+	if v.Merged(len(h.elems)) {
+		return min(1, len(h.elems))
+	}
+	return len(h.elems)
+}
+
+// join brings an element, or with the first all that are merged, to a cell.
+func (h *handle) join(i int, c *cell) {
+	elems := h.elems[i : i+1]
+	if h.v.Merged(len(h.elems)) {
+		elems = h.elems
+	}
+	for i := range elems {
+		elems[i].cell = c
+	}
+	if c == nil {
+		return
+	}
+	c.since(h.began(i))
+	if h.v.Exact {
+		c.timer.exact.handles = append(c.timer.exact.handles, h)
+	}
+}
+
+// cellID is that of the cell of an element in a variable: the handle's own, or a timer's.
+func (h *handle) cellID(v *variable, i int) cellID {
+	id := cellID{object: v.shown(h.name), number: h.solo, elem: int32(i)}
+	if v.Merged(len(h.elems)) {
+		id.elem = -1
+	}
+	return id
+}
+
+// appears says whether an element is not 0 any more; below zero, any of them.
+func (h *handle) appears(elem int32, words []uint64) bool {
+	if elem >= 0 {
+		return int(elem) < len(words) && h.moved(int(elem), words[elem])
+	}
+	for i, w := range words {
+		if h.moved(i, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// began is when an element began to count, in Unix nanoseconds. One that had no series when it was read last, because
+// it was 0, lacks nothing of what has come since its variable counts.
+func (h *handle) began(i int) int64 {
+	at := mapping.UnixNano(h.of.Created)
+	if h.v.Nonzero && h.v.Mode == mapping.ModeCount && h.idle(i) {
+		return max(at, h.v.of.Since)
+	}
+	return at
+}
+
+// idle says whether an element has been read, and was 0; where elements are merged, whether all of them were.
+func (h *handle) idle(i int) bool {
+	from, to := i, i+1
+	if h.v.Merged(len(h.elems)) {
+		from, to = 0, len(h.elems)
+	}
+	for i := from; i < to; i++ {
+		if !h.elems[i].ok || h.amount(i) != 0 {
+			return false
+		}
+	}
+	return true
+}

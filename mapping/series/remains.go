@@ -75,14 +75,6 @@ func (p *plan) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
 	}
 }
 
-// addFixed adds what a freed object leaves.
-func (c *cell) addFixed(m mapping.Merge, x float64) {
-	if c.fixedKnown {
-		x = combine(m, c.fixed, x)
-	}
-	c.fixed, c.fixedKnown = x, true
-}
-
 // amounts is what n elements had counted.
 func (v *variable) amounts(rm *mpit.Remain, n int) []float64 {
 	amounts := make([]float64, n)

@@ -10,18 +10,10 @@ import (
 // so it is few: however a rank's objects come and go, it can't hold more than so many times what it is allowed.
 const maxSlab = 64
 
-// slabs make what a plan consists of. They are thrown away when the plan stands.
-type slabs struct {
-	handles slab[handle]
-	elems   slab[element]
-	cells   slab[cell]
-	series  slab[mapping.Series]
-	labels  slab[mapping.Label]
-}
-
-// expect says how many handles are to come, most of which have an element, a cell, a series and a label.
-func (s *slabs) expect(n int) {
-	s.handles.expected, s.elems.expected, s.cells.expected, s.series.expected, s.labels.expected = n, n, n, n, n
+// seriesSlabs make series.
+type seriesSlabs struct {
+	series slab[mapping.Series]
+	labels slab[mapping.Label]
 }
 
 // slab is things of one kind that have been made and are not in use yet.

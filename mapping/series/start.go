@@ -3,9 +3,6 @@ package series
 import (
 	"math"
 	"time"
-
-	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // timersStart is where the TIMERs of a process begin that have an offset. A library has one clock for all of them, and
@@ -41,34 +38,4 @@ func (s *timersStart) of(first uint64, created time.Time) uint64 {
 		return first
 	}
 	return math.Float64bits(began)
-}
-
-// findStart takes in the layout's handles of such TIMERs. Those of objects begin with their object, and those that are
-// opened on request may have counted for somebody else.
-func (p *plan) findStart() {
-	sooner := func(at time.Time) {
-		if p.start.since.IsZero() || at.Before(p.start.since) {
-			p.start.since = at
-		}
-	}
-	for i := range p.layout.Objects {
-		sooner(p.layout.Objects[i].Created)
-	}
-	for i := range p.layout.Handles {
-		h := &p.layout.Handles[i]
-		sooner(h.Created)
-		if uint64(h.Variable) >= uint64(len(p.byID)) {
-			continue
-		}
-		v := p.byID[h.Variable]
-		v.start = nil
-		if !v.Offset || v.Real != mpit.ClassTimer || v.Number != mapping.Floating || v.of.Info.OnRequest ||
-			v.of.Info.Bind != mpit.BindNone {
-			continue
-		}
-		v.start = &p.start
-		for _, first := range h.Before().First {
-			p.start.saw(math.Float64frombits(first))
-		}
-	}
 }

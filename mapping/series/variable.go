@@ -141,3 +141,11 @@ func (vs *variableSet) counts(v *variable) bool {
 func (vs *variableSet) reads(v *variable) bool {
 	return v.of.Wanted && (v.enter != refused || vs.counts(v))
 }
+
+// shown is how an object is called in the variable's cells.
+func (v *variable) shown(name string) string {
+	if v.Label == "" {
+		return ""
+	}
+	return name
+}
