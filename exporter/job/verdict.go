@@ -201,8 +201,8 @@ func broken(ranks []Rank, v *Verdict) bool {
 // milliseconds.
 const atOnce = 20 * time.Millisecond
 
-// crash says how ranks ended, of so many. It names the one that called MPI_Abort, or the first, where its node's clock
-// tells.
+// crash says how ranks ended, of so many. It names the one that called MPI_Abort, which is known, or the one whose end
+// its exporter saw first, which is a hint.
 func crash(gone []*Rank, of int) string {
 	many := fmt.Sprintf("%d of %d ranks ended without MPI_Finalize", len(gone), of)
 	slices.SortStableFunc(gone, func(a, b *Rank) int { return a.EndedAt.Compare(b.EndedAt) })
@@ -223,7 +223,7 @@ func crash(gone []*Rank, of int) string {
 	case len(gone) == 1:
 		return fmt.Sprintf("%s ended without MPI_Finalize (%s)", first.name(), why)
 	case len(nodes) == 1 && !first.EndedAt.IsZero() && gone[1].EndedAt.Sub(first.EndedAt) > atOnce:
-		return fmt.Sprintf("%s, %s (%s) first", many, first.name(), first.End)
+		return fmt.Sprintf("%s, probably %s (%s) first", many, first.name(), first.End)
 	}
 	return fmt.Sprintf("%s (%s); which was the first isn't known", many, why)
 }

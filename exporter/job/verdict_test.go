@@ -95,7 +95,7 @@ func TestVerdicts(t *testing.T) {
 		"all were": {[]Rank{lost, lost}, "", Broken,
 			"2 of 2 ranks ended without MPI_Finalize (lost); which was the first isn't known"},
 		"one was, and the others after it": {[]Rank{at(killed(of(0, "node1", 0, 0, 9, 0)), 2), at(lost, 1)}, "", Broken,
-			"2 of 2 ranks ended without MPI_Finalize, rank 1 on node1 (lost) first"},
+			"2 of 2 ranks ended without MPI_Finalize, probably rank 1 on node1 (lost) first"},
 		"one was, and the launcher killed the other": {
 			[]Rank{at(killed(of(0, "node1", 0, 0, 9, 0)), 1.015), at(lost, 1)}, "", Broken,
 			"2 of 2 ranks ended without MPI_Finalize (lost); which was the first isn't known"},

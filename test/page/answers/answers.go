@@ -172,7 +172,7 @@ func (j *Job) verdict(useful, most float64) object {
 	case Hung:
 		v["text"] = fmt.Sprintf("hung: all %d ranks have been in 2 different calls for 6m52s", j.Ranks)
 	case Broken:
-		v["text"] = fmt.Sprintf("%d of %d ranks ended without MPI_Finalize, rank 0 on node7 (lost) first", j.Ranks,
+		v["text"] = fmt.Sprintf("%d of %d ranks ended without MPI_Finalize, probably rank 0 on node7 (lost) first", j.Ranks,
 			j.Ranks)
 	case Unmeasured:
 		delete(v, "efficiency")
