@@ -41,6 +41,7 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 		if r.Number != nil {
 			s.own = append(s.own, ownNumber{len(s.entries), r.Number})
 		}
+		e.text = e.labels.text
 		s.entries = append(s.entries, e)
 	}
 	s.plain = len(s.entries)

@@ -39,6 +39,7 @@ type section struct {
 
 // entry is one series: of a performance variable, or one of the exporter's own families. It has a copy of its number.
 type entry struct {
+	text           string          // that of labels: one place less to look at for each line
 	labels         *labels         // many entries of an owner share them
 	series         *mapping.Series // whose Labels and Metric never change; its numbers belong to the rank
 	value          float64         // not of histograms
@@ -179,7 +180,8 @@ func (p *Page) Fill(s *Sheet, all []*mapping.Series, refused func(name string) b
 	for _, list := range [][]placed{plain, histograms} {
 		from := len(s.entries)
 		for i, at := range list {
-			s.entries = append(s.entries, entry{labels: maker.of(at.series.Labels), series: at.series})
+			l := maker.of(at.series.Labels)
+			s.entries = append(s.entries, entry{text: l.text, labels: l, series: at.series})
 			if i+1 == len(list) || list[i+1].family != at.family {
 				p.insert(at.family, s, from)
 				from = len(s.entries)

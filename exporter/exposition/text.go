@@ -102,10 +102,10 @@ func (w *seriesWriter) block(bl *block) {
 			b = w.b
 			continue
 		}
-		b = append(append(b, name...), e.labels.text...)
+		b = append(append(b, name...), e.text...)
 		b = append(AppendNumber(b, e.value), '\n')
 		if created {
-			b = w.appendCreated(b, e.labels.text, s.created(i))
+			b = w.appendCreated(b, e.text, s.created(i))
 		}
 	}
 	w.b = b
@@ -113,7 +113,7 @@ func (w *seriesWriter) block(bl *block) {
 }
 
 func (w *seriesWriter) histogram(s *Sheet, at int) {
-	labels, h, name := s.entries[at].labels.text, s.histogram(at), w.family.name
+	labels, h, name := s.entries[at].text, s.histogram(at), w.family.name
 	if w.les == nil || !slices.Equal(w.bounds, h.Bounds) {
 		w.setBounds(h.Bounds)
 	}
