@@ -70,7 +70,7 @@ func TestNamedIn(t *testing.T) {
 		"rank 2 called MPI_Abort(1)": {2},
 		"healthy: 98 % useful":       nil,
 		"2 of 4 ranks ended without MPI_Finalize, probably rank 3 on node (lost) first": {3},
-		"waiting: 4 ranks have been in MPI_Barrier for 12s":                    nil,
+		"waiting: 4 ranks have been in MPI_Barrier for 12s":                             nil,
 	} {
 		assert.Equal(t, want, NamedIn(text), text)
 	}
