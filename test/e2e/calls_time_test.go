@@ -36,9 +36,11 @@ func TestCallDurations(t *testing.T) {
 				profile, err := profileOf(scrape, run, rank)
 				require.NoError(t, err)
 				for key, want := range own {
-					// A thread's and a function's first call is longer, for what is made ready in it.
-					if want.calls >= 10 && want.seconds/float64(want.calls) > 200e-6 {
-						assert.InEpsilon(t, want.seconds, profile.there(key).seconds, 0.05, "rank %d: %v", rank, key)
+					// A thread's and a function's first call is longer, for what is made ready in it. One that is long
+					// by the program's clock alone has waited for a core before it.
+					got := profile.there(key).seconds
+					if want.calls >= 10 && min(want.seconds, got)/float64(want.calls) > 200e-6 {
+						assert.InEpsilon(t, want.seconds, got, 0.05, "rank %d: %v", rank, key)
 						compared++
 					}
 				}

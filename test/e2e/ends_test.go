@@ -81,6 +81,10 @@ func TestEndsAlone(t *testing.T) {
 		exporter := suite.Exporter(t)
 		var reported []check
 		for _, end := range ends {
+			// Open MPI 5's own exit handler waits for ever for a lock of malloc's, with the agent and without.
+			if end.how == "handler" && mpi.Name == "openmpi" {
+				continue
+			}
 			t.Run(mpi.Name+"/"+end.how, func(t *testing.T) {
 				if end.how == "core" {
 					requireCores(t)
@@ -160,7 +164,7 @@ func withoutNumbers(s string) string {
 // these TestEndsAlone compares the statuses, without it.
 func sameEnd(t *testing.T, mpi *harness.MPI, how string, bare, observed harness.Result) {
 	t.Helper()
-	if mpi.Name == "mpich" && slices.Contains([]string{"exit", "kill"}, how) &&
+	if mpi.Name == "mpich" && slices.Contains([]string{"exit", "kill", "segv"}, how) &&
 		bare.Status != observed.Status {
 		return
 	}
