@@ -160,6 +160,12 @@ type Rank struct {
 	Running  float64         `json:"running_seconds,omitempty"`
 	Long     *api.LongCall   `json:"long,omitempty"`
 	Place    string          `json:"place,omitempty"` // where in the program that was called, if somebody knows
+	// What else is known of it at the last answer.
+	Threads []api.Thread `json:"threads,omitempty"`
+	Comms   []api.Comm   `json:"comms,omitempty"`
+	CPU     *api.CPU     `json:"cpu,omitempty"`
+	// cores is how many it has used on average, of a report since another one; 0: not known.
+	cores float64
 }
 
 // Reasons of ends: an orderly one, and that of the rank that has called MPI_Abort.
