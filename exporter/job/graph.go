@@ -47,7 +47,9 @@ type wait struct {
 }
 
 // isMessage says that it waits for a message, or for somebody who takes one.
-func (w *wait) isMessage() bool { return w.call.Number == 0 && (len(w.call.Peers) > 0 || w.call.AnySource) }
+func (w *wait) isMessage() bool {
+	return w.call.Number == 0 && (len(w.call.Peers) > 0 || w.call.AnySource)
+}
 
 // mostThreads is how many threads an agent tells of at most: of a rank with so many there may be more.
 const mostThreads = 8
