@@ -24,6 +24,8 @@ const (
 
 // Words of the states.
 const (
+	WrongProgram  = "wrong program" // ranks are in different functions as one collective
+	Deadlock      = "deadlock"
 	Unknown       = "unknown" // nothing was observed
 	Broken        = "broken"  // ranks have ended without MPI_Finalize, or none answers
 	Healthy       = "healthy"

@@ -1,0 +1,390 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// finding is what a graph shows.
+type finding struct {
+	state, text string
+	ranks       []int // whom the others wait for, by their indices; none: it isn't known, or each for another
+}
+
+// find returns the worst of what holds ranks up; false: nothing does that can be told.
+func (g *graph) find() (finding, bool) {
+	for _, look := range []func() (finding, bool){g.wrongProgram, g.deadlock, g.waiting} {
+		if f, found := look(); found {
+			return f, true
+		}
+	}
+	return finding{}, false
+}
+
+// wrongProgram finds ranks that are in different functions, or have different roots, as the same collective of a
+// communicator. That is an error whenever it is seen.
+func (g *graph) wrongProgram() (finding, bool) {
+	type place struct {
+		comm   string
+		number uint64
+	}
+	type variant struct {
+		function string
+		root     int
+	}
+	in := map[place]map[variant][]int{}
+	for i, r := range g.ranks {
+		if r.ended() || r.silent() {
+			continue
+		}
+		for t := range r.Threads {
+			c := r.Threads[t].Call
+			if c == nil || c.Number == 0 || g.groups[c.Comm] == nil || c.Seconds < api.LongCallTime.Seconds() {
+				continue
+			}
+			at, what := place{c.Comm, c.Number}, variant{c.Function, -1}
+			if c.Root != nil && !g.groups[c.Comm].Inter {
+				what.root = *c.Root
+			}
+			if in[at] == nil {
+				in[at] = map[variant][]int{}
+			}
+			in[at][what] = append(in[at][what], i)
+		}
+	}
+	maps.DeleteFunc(in, func(_ place, variants map[variant][]int) bool { return len(variants) < 2 })
+	for _, at := range slices.SortedFunc(maps.Keys(in), func(a, b place) int {
+		return cmp.Or(strings.Compare(a.comm, b.comm), cmp.Compare(a.number, b.number))
+	}) {
+		variants := slices.SortedFunc(maps.Keys(in[at]), func(a, b variant) int {
+			return cmp.Or(cmp.Compare(len(in[at][a]), len(in[at][b])), cmp.Compare(in[at][a][0], in[at][b][0]))
+		})
+		var parts []string
+		for n, v := range variants {
+			verb := " "
+			if n == 0 {
+				verb = " " + plural(in[at][v], "is", "are") + " "
+			}
+			part := g.list(in[at][v]) + verb + "in " + mapping.OneLine(v.function)
+			if v.root >= 0 {
+				part += fmt.Sprintf(" with root %d", v.root)
+			}
+			parts = append(parts, part)
+		}
+		f := finding{state: WrongProgram, text: fmt.Sprintf("%s, as collective %d on %s", strings.Join(parts, ", "),
+			at.number, mapping.OneLine(g.groups[at.comm].Name))}
+		if few := in[at][variants[0]]; len(few) < len(in[at][variants[1]]) {
+			f.ranks = few
+		}
+		return f, true
+	}
+	return finding{}, false
+}
+
+// deadlock finds ranks of which none can go on before another one does.
+func (g *graph) deadlock() (finding, bool) {
+	in := g.core()
+	if len(in) == 0 {
+		return finding{}, false
+	}
+	waits := g.waitsOf(in)
+	probably, shortest, longest := "", waits[0].shortest, 0.0
+	for _, w := range waits {
+		shortest, longest = min(shortest, w.shortest), max(longest, w.shortest)
+		if !w.certain {
+			probably = "probably: "
+		}
+		// A large message over a slow network looks the same.
+		if w.call.Number == 0 && w.shortest < Cycle.Seconds() {
+			return finding{}, false
+		}
+	}
+	f := finding{state: Deadlock}
+	// Of a collective it is known who has not come; the fewer are to blame.
+	var most *wait
+	for _, w := range waits {
+		if w.call.Number > 0 && len(g.behind(w)) <= len(w.ranks) && (most == nil || len(w.ranks) > len(most.ranks)) {
+			most = w
+		}
+	}
+	if most == nil {
+		f.text = probably + g.chain(waits)
+	} else {
+		f.ranks = g.behind(most)
+		f.text = probably + g.isBehind(f.ranks, most)
+	}
+	f.text += ", for " + seconds(shortest)
+	return f, true
+}
+
+// Cycle is how long calls for messages have lasted in what is called a deadlock.
+const Cycle = time.Minute
+
+// core are the deadlocked ranks that deadlocked ones wait for; if there are none, all that wait for the ended.
+func (g *graph) core() []int {
+	var in []int
+	for i := range g.ranks {
+		if !g.free[i] && !g.ranks[i].ended() {
+			in = append(in, i)
+		}
+	}
+	for {
+		waited := map[int]bool{}
+		for _, w := range g.waitsOf(in) {
+			for _, t := range w.targets {
+				waited[t] = true
+			}
+		}
+		left := slices.DeleteFunc(slices.Clone(in), func(i int) bool { return !waited[i] })
+		if len(left) == len(in) || len(left) == 0 {
+			return in
+		}
+		in = left
+	}
+}
+
+// waitsOf are what ranks are blocked in, each once.
+func (g *graph) waitsOf(ranks []int) (waits []*wait) {
+	seen := map[*wait]bool{}
+	for _, i := range ranks {
+		for _, w := range g.of[i] {
+			if !seen[w] {
+				seen[w] = true
+				waits = append(waits, w)
+			}
+		}
+	}
+	return waits
+}
+
+// behind are the ranks that a collective waits for and that can't come.
+func (g *graph) behind(w *wait) []int {
+	return slices.DeleteFunc(slices.Clone(w.targets), func(i int) bool { return g.free[i] })
+}
+
+// isBehind says where ranks are that a collective waits for.
+func (g *graph) isBehind(ranks []int, w *wait) string {
+	comm := g.groups[w.call.Comm]
+	waiters, on := g.list(w.ranks)+" "+plural(w.ranks, "waits", "wait"), mapping.OneLine(comm.Name)
+	if len(ranks) > 1 {
+		return fmt.Sprintf("%s are behind on %s; %s for them in %s", g.list(ranks), on, waiters, where(w.call))
+	}
+	begun := comm.members[slices.IndexFunc(comm.members, func(m member) bool { return m.at == ranks[0] })].number
+	by := "one collective"
+	if less := int64(w.call.Number) - begun; less > 1 {
+		by = fmt.Sprintf("%d collectives", less)
+	}
+	return fmt.Sprintf("%s is %s behind on %s (%d of %d): it %s; %s for it in %s", g.list(ranks), by, on, begun,
+		w.call.Number, g.ranks[ranks[0]].does(), waiters, where(w.call))
+}
+
+// chain says who waits for whom, of some of them.
+func (g *graph) chain(all []*wait) string {
+	const most = 4
+	var parts []string
+	for n, w := range all {
+		verb := " "
+		switch {
+		case n == most:
+			return fmt.Sprintf("%s, and %d more", strings.Join(parts, ", "), len(all)-most)
+		case n == 0:
+			verb = " " + plural(w.ranks, "waits", "wait") + " "
+		}
+		parts = append(parts, g.list(w.ranks)+verb+"in "+where(w.call)+" for "+g.target(w))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// target names whom a call waits for.
+func (g *graph) target(w *wait) string {
+	text := g.list(w.targets)
+	if !w.all && len(w.targets) > 1 {
+		text = "any of " + text
+	}
+	if w.call.AnySource {
+		text = "any rank"
+	}
+	if w.call.Tag != nil && w.isMessage() {
+		text += fmt.Sprintf(" (tag %d)", *w.call.Tag)
+	}
+	if len(w.targets) == 1 && g.ranks[w.targets[0]].ended() {
+		text += ", which has ended"
+	}
+	return text
+}
+
+// waiting finds ranks that have waited for long, for others that aren't blocked.
+func (g *graph) waiting() (finding, bool) {
+	to := map[int][]*wait{} // who waits for a rank
+	for _, w := range g.waits {
+		if w.definite() {
+			for _, t := range w.targets {
+				to[t] = append(to[t], w)
+			}
+		}
+	}
+	// Who waits itself isn't to blame, but if it isn't known for whom it may be.
+	last := func(rank int) bool { return len(g.of[rank]) == 0 || !g.of[rank][0].definite() }
+	worst, held := -1, []int(nil)
+	for _, rank := range slices.Sorted(maps.Keys(to)) {
+		if behind := reach(rank, to); last(rank) && len(behind) > len(held) {
+			worst, held = rank, behind
+		}
+	}
+	if worst < 0 {
+		return finding{}, false
+	}
+	w := slices.MaxFunc(to[worst], func(a, b *wait) int { return cmp.Compare(len(a.ranks), len(b.ranks)) })
+	all := slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last(t) })
+	of := g.groups[w.call.Comm]
+	switch {
+	case len(held) >= 2 || len(g.ranks) == 2:
+	case of == nil || of.Size > 2 || w.isMessage():
+		return finding{}, false // one alone may wait by design
+	}
+	if len(all) > 1 && float64(len(all)) > few*float64(len(all)+len(w.ranks)) {
+		return finding{}, false // a part of them is slower: no rank stands out
+	}
+	f := finding{state: Waits, text: fmt.Sprintf("%s %s %s in %s, ", g.list(w.ranks),
+		plural(w.ranks, "has waited", "have waited"), seconds(w.shortest), where(w.call)), ranks: all}
+	if !w.certain && !w.isMessage() || len(g.of[worst]) > 0 {
+		f.text += "probably "
+	}
+	f.text += "for " + g.list(all)
+	if len(all) == 1 {
+		f.text += " on " + mapping.OneLine(g.ranks[worst].Node) + ", which " + g.ranks[worst].does()
+	}
+	if more := slices.DeleteFunc(held, func(i int) bool { return slices.Contains(w.ranks, i) }); len(more) > 0 {
+		f.text += fmt.Sprintf("; %s %s behind %s", g.list(more), plural(more, "waits", "wait"),
+			plural(w.ranks, "it", "them"))
+	}
+	return f, true
+}
+
+// reach are all that wait for a rank, and for whoever waits for it.
+func reach(rank int, to map[int][]*wait) (ranks []int) {
+	seen, done := map[int]bool{rank: true}, map[*wait]bool{}
+	for next := []int{rank}; len(next) > 0; {
+		waits := to[next[0]]
+		next = next[1:]
+		for _, w := range waits {
+			for _, i := range w.ranks {
+				if !done[w] && !seen[i] {
+					seen[i] = true
+					next, ranks = append(next, i), append(ranks, i)
+				}
+			}
+			done[w] = true
+		}
+	}
+	return ranks
+}
+
+// definite says that a call can't return before each of its targets has done something.
+func (w *wait) definite() bool { return len(w.targets) > 0 && (w.all || len(w.targets) == 1) }
+
+// does is what a rank does that others wait for.
+func (r *Rank) does() string {
+	switch {
+	case r.silent():
+		return "does not answer, as if it were stopped"
+	case r.ended():
+		return "has ended"
+	}
+	if at := r.place(); at != "" {
+		return "is in " + at
+	}
+	return r.outside()
+}
+
+// outside is what a rank does that is in no long call of MPI.
+func (r *Rank) outside() string {
+	if c := r.CPU; c != nil {
+		switch {
+		case c.GPU && r.cores < busy:
+			return "is off the CPU, perhaps on its GPU"
+		case c.In != "":
+			return "is in " + mapping.OneLine(c.In)
+		}
+	}
+	if len(r.Threads) > 0 && r.Threads[0].Call == nil && r.Threads[0].Moved >= Waiting.Seconds() {
+		return "has made no MPI call for " + seconds(r.Threads[0].Moved)
+	}
+	return "is not blocked in MPI"
+}
+
+// busy is the number of cores from which on a rank is taken to be running.
+const busy = 0.5
+
+// place is the call that the rank has been in for longer than a second; "": none.
+func (r *Rank) place() string {
+	for t := range r.Threads {
+		if c := r.Threads[t].Call; c != nil && c.Seconds >= api.LongCallTime.Seconds() {
+			return where(c)
+		}
+	}
+	if r.Long == nil {
+		return ""
+	}
+	return Called{Function: r.Long.Function, Object: r.Long.Object}.where()
+}
+
+// where names a call under way.
+func where(c *api.CallUnderWay) string { return Called{Function: c.Function, Object: c.Object}.where() }
+
+func plural(ranks []int, one, several string) string {
+	if len(ranks) == 1 {
+		return one
+	}
+	return several
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Truncate(time.Second).String()
+}
+
+// list names ranks by their numbers, those in a row together.
+func (g *graph) list(ranks []int) string {
+	numbers := make([]int, len(ranks))
+	for i, at := range ranks {
+		numbers[i] = g.ranks[at].Rank
+	}
+	return ranksText(numbers)
+}
+
+// ranksText names ranks: "rank 3", "ranks 0-2, 5".
+func ranksText(numbers []int) string {
+	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
+	if len(numbers) == 1 {
+		return "rank " + strconv.Itoa(numbers[0])
+	}
+	const most = 8
+	var spans []string
+	for i := 0; i < len(numbers); {
+		end := i
+		for end+1 < len(numbers) && numbers[end+1] == numbers[end]+1 {
+			end++
+		}
+		if len(spans) == most {
+			return fmt.Sprintf("ranks %s and %d more", strings.Join(spans, ", "), len(numbers)-i)
+		}
+		switch end - i {
+		case 0:
+			spans = append(spans, strconv.Itoa(numbers[i]))
+		case 1:
+			spans = append(spans, strconv.Itoa(numbers[i]), strconv.Itoa(numbers[end]))
+		default:
+			spans = append(spans, fmt.Sprintf("%d-%d", numbers[i], numbers[end]))
+		}
+		i = end + 1
+	}
+	return "ranks " + strings.Join(spans, ", ")
+}
