@@ -71,7 +71,7 @@ func (g *graph) wrongProgram() (finding, bool) {
 		for n, v := range variants {
 			verb := " "
 			if n == 0 {
-				verb = " " + plural(in[at][v], "is", "are") + " "
+				verb = " " + plural(len(in[at][v]), "is", "are") + " "
 			}
 			part := g.list(in[at][v]) + verb + "in " + mapping.OneLine(v.function)
 			if v.root >= 0 {
@@ -125,9 +125,6 @@ func (g *graph) deadlock() (finding, bool) {
 	return f, true
 }
 
-// Cycle is how long calls for messages have lasted in what is called a deadlock.
-const Cycle = time.Minute
-
 // core are the deadlocked ranks that deadlocked ones wait for; if there are none, all that wait for the ended.
 func (g *graph) core() []int {
 	var in []int
@@ -173,7 +170,7 @@ func (g *graph) behind(w *wait) []int {
 // isBehind says where ranks are that a collective waits for.
 func (g *graph) isBehind(ranks []int, w *wait) string {
 	comm := g.groups[w.call.Comm]
-	waiters, on := g.list(w.ranks)+" "+plural(w.ranks, "waits", "wait"), mapping.OneLine(comm.Name)
+	waiters, on := g.list(w.ranks)+" "+plural(len(w.ranks), "waits", "wait"), mapping.OneLine(comm.Name)
 	if len(ranks) > 1 {
 		return fmt.Sprintf("%s are behind on %s; %s for them in %s", g.list(ranks), on, waiters, where(w.call))
 	}
@@ -196,7 +193,7 @@ func (g *graph) chain(all []*wait) string {
 		case n == most:
 			return fmt.Sprintf("%s, and %d more", strings.Join(parts, ", "), len(all)-most)
 		case n == 0:
-			verb = " " + plural(w.ranks, "waits", "wait") + " "
+			verb = " " + plural(len(w.ranks), "waits", "wait") + " "
 		}
 		parts = append(parts, g.list(w.ranks)+verb+"in "+where(w.call)+" for "+g.target(w))
 	}
@@ -254,7 +251,7 @@ func (g *graph) waiting() (finding, bool) {
 		return finding{}, false // a part of them is slower: no rank stands out
 	}
 	f := finding{state: Waits, text: fmt.Sprintf("%s %s %s in %s, ", g.list(w.ranks),
-		plural(w.ranks, "has waited", "have waited"), seconds(w.shortest), where(w.call)), ranks: all}
+		plural(len(w.ranks), "has waited", "have waited"), seconds(w.shortest), where(w.call)), ranks: all}
 	if !w.certain && !w.isMessage() || len(g.of[worst]) > 0 {
 		f.text += "probably "
 	}
@@ -263,8 +260,8 @@ func (g *graph) waiting() (finding, bool) {
 		f.text += " on " + mapping.OneLine(g.ranks[worst].Node) + ", which " + g.ranks[worst].does()
 	}
 	if more := slices.DeleteFunc(held, func(i int) bool { return slices.Contains(w.ranks, i) }); len(more) > 0 {
-		f.text += fmt.Sprintf("; %s %s behind %s", g.list(more), plural(more, "waits", "wait"),
-			plural(w.ranks, "it", "them"))
+		f.text += fmt.Sprintf("; %s %s behind %s", g.list(more), plural(len(more), "waits", "wait"),
+			plural(len(w.ranks), "it", "them"))
 	}
 	return f, true
 }
@@ -340,8 +337,8 @@ func (r *Rank) place() string {
 // where names a call under way.
 func where(c *api.CallUnderWay) string { return Called{Function: c.Function, Object: c.Object}.where() }
 
-func plural(ranks []int, one, several string) string {
-	if len(ranks) == 1 {
+func plural(count int, one, several string) string {
+	if count == 1 {
 		return one
 	}
 	return several
@@ -356,6 +353,15 @@ func (g *graph) list(ranks []int) string {
 	numbers := make([]int, len(ranks))
 	for i, at := range ranks {
 		numbers[i] = g.ranks[at].Rank
+	}
+	return ranksText(numbers)
+}
+
+// list names ranks.
+func list(ranks []*Rank) string {
+	var numbers []int
+	for _, r := range ranks {
+		numbers = append(numbers, r.Rank)
 	}
 	return ranksText(numbers)
 }

@@ -14,11 +14,11 @@ import (
 
 // rankIn is a rank whose threads are in calls, the first of which has initialised MPI; nil: that thread is outside MPI.
 func rankIn(rank int, calls ...*api.CallUnderWay) Rank {
-	r := Rank{Rank: rank, Node: "node1", State: "up", Observed: 100}
+	r := Rank{Rank: rank, Node: "node1", State: "up", Time: api.StateSeconds{100}}
 	for i, c := range calls {
 		r.Threads = append(r.Threads, api.Thread{Main: i == 0, Call: c})
 		if c != nil && c.Seconds > r.Running {
-			r.Running, r.Inside = c.Seconds, c.Seconds
+			r.Running, r.Time = c.Seconds, api.StateSeconds{api.Outside: 100 - c.Seconds, api.Wait: c.Seconds}
 			r.Long = &api.LongCall{Function: c.Function, Kind: c.Kind, Object: c.Object}
 		}
 	}

@@ -21,9 +21,46 @@ type Totals struct {
 }
 
 type rankTotals struct {
-	pid              int
-	observed, inside float64
-	kind             api.KindSeconds
+	pid  int
+	time api.StateSeconds
+	cpu  cpuSeconds
+}
+
+// cpuSeconds are those of the process, and of its thread on a core and ready without one; below 0: not known.
+type cpuSeconds [3]float64
+
+// seconds are the fields of which an interval has its part.
+func cpuFields(c *api.CPU) [3]**float64 { return [3]**float64{&c.Seconds, &c.Thread, &c.Queue} }
+
+func cpuOf(r *Rank) (of cpuSeconds) {
+	for i := range of {
+		of[i] = -1
+		if r.CPU == nil {
+			continue
+		}
+		if known := *cpuFields(r.CPU)[i]; known != nil {
+			of[i] = *known
+		}
+	}
+	return of
+}
+
+// cpuSince is what the kernel says of a rank, its times those since then.
+func (c cpuSeconds) since(now *api.CPU) *api.CPU {
+	if now == nil {
+		return nil
+	}
+	of := *now
+	for i, field := range cpuFields(&of) {
+		switch {
+		case *field == nil:
+		case c[i] < 0:
+			*field = nil
+		default:
+			*field = new(less(**field, c[i]))
+		}
+	}
+	return &of
 }
 
 type total struct {
@@ -59,7 +96,7 @@ func (r *Report) Totals() *Totals {
 	t := &Totals{time: r.Time, ranks: make(map[who]rankTotals, len(r.Ranks)), seed: maphash.MakeSeed()}
 	for i := range r.Ranks {
 		of := &r.Ranks[i]
-		t.ranks[of.who()] = rankTotals{of.PID, of.Observed, of.Inside, of.Kind}
+		t.ranks[of.who()] = rankTotals{of.PID, of.Time, cpuOf(of)}
 	}
 	add := func(what quantity, value float64) {
 		t.numbers = append(t.numbers, total{hash(t, what), value})
@@ -129,7 +166,7 @@ func (r *Report) Since(before *Totals) *Report {
 func (t *Totals) sameRanks(now []Rank) bool {
 	return len(now) == len(t.ranks) && !slices.ContainsFunc(now, func(r Rank) bool {
 		was, known := t.ranks[r.who()]
-		return !known || was.pid != r.PID || was.observed == 0 && r.Observed > 0
+		return !known || was.pid != r.PID || was.time.Sum() == 0 && r.Time.Sum() > 0
 	})
 }
 
@@ -144,15 +181,16 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 	for i := range ranks {
 		r := &ranks[i]
 		b := t.ranks[r.who()]
-		r.Observed, r.Inside = less(r.Observed, b.observed), less(r.Inside, b.inside)
-		r.Kind = api.KindSeconds{Send: less(r.Kind.Send, b.kind.Send), Wait: less(r.Kind.Wait, b.kind.Wait),
-			Collective: less(r.Kind.Collective, b.kind.Collective), File: less(r.Kind.File, b.kind.File),
-			Poll: less(r.Kind.Poll, b.kind.Poll)}
-		if times := r.Observed / seconds; times > 2 {
-			r.Observed, r.Inside = r.Observed/times, r.Inside/times
-			r.Kind = api.KindSeconds{Send: r.Kind.Send / times, Wait: r.Kind.Wait / times,
-				Collective: r.Kind.Collective / times, File: r.Kind.File / times,
-				Poll: r.Kind.Poll / times}
+		for state := range r.Time {
+			r.Time[state] = less(r.Time[state], b.time[state])
+		}
+		if r.CPU = b.cpu.since(r.CPU); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
+			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
+		}
+		if times := r.Time.Sum() / seconds; times > 2 {
+			for state := range r.Time {
+				r.Time[state] /= times
+			}
 		}
 	}
 	return ranks

@@ -38,7 +38,7 @@ func agreements() []agreement {
 		{alertRules, "Late", `parallel_efficiency:ratio5m\{[^}]*\} > ([\d.]+)`, number(Late)},
 		{alertRules, "Late, in words", `more than (\d+)% for 15 minutes\.\s+\{\{- with printf "topk\(1, mpit_rank:useful`,
 			number(100 * Late)},
-		{alertRules, "noted", `kind=~\\"send\|file\\"\}\[5m\]\) > ([\d.]+)`, number(noted)},
+		{alertRules, "noted", `state=~\\"send\|file\\"\}\[5m\]\) > ([\d.]+)`, number(noted)},
 		{alertRules, "Efficient", `parallel_efficiency:ratio5m < ([\d.]+)`, number(Efficient)},
 		{recordingRules, "Hung", `mpit_call_running_seconds > (\d+)`, number(Hung.Seconds())},
 		{recordingRules, "Late", `parallel_efficiency:ratio5m > ([\d.]+)\)`, number(Late)},
@@ -47,7 +47,7 @@ func agreements() []agreement {
 		{jobsBoard, "Late", `parallel_efficiency:ratio5m\{[^}]*\}\[[^\]]*\]\) > ([\d.]+)`, number(Late)},
 		{jobsBoard, "noted", `late_rank:ratio5m\{[^}]*\}\[[^\]]*\]\) > ([\d.]+)`, number(noted)},
 		{jobBoard, "noted", `> ([\d.]+) unless max`, number(noted)},
-		{pageBar, "the word for hung", `state === "(h[a-z ]*)"`, IsHung},
+		{pageBar, "the word for deadlock", `state === "(d[a-z ]*)"`, Deadlock},
 		{pageBar, "the word for waiting", `state === "(w[a-z ]*)"`, Waits},
 	}
 	for _, s := range States() {
