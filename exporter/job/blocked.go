@@ -17,6 +17,9 @@ func (r *Rank) inOneCall() bool {
 		inside >= 0.99*min(r.Running, r.Time.Sum())
 }
 
+// isUnknown says that the rank may be blocked, or serve others in one thread while another works.
+func (r *Rank) isUnknown() bool { return r.threaded && r.inOneCall() && !isCollective(r.function()) }
+
 // blocked says that most ranks are blocked where a graph doesn't show for whom, and writes it down. It names a rank only
 // if there is no other one that it can be, as a hint.
 func (r *Report) blocked(all []*Rank, v *Verdict) bool {
@@ -24,7 +27,7 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 	shortest := 0.0
 	for _, of := range all {
 		switch {
-		case of.ended() || of.threaded && of.inOneCall():
+		case of.ended() || of.isUnknown():
 		case of.inOneCall():
 			if in = append(in, of); len(in) == 1 || of.Running < shortest {
 				shortest = of.Running
@@ -57,7 +60,8 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 	by := r.missing(in, elsewhere)
 	switch {
 	case by != nil && one:
-		v.Late = lateRank(by, by.does(), 0)
+		waits := lateRank(by, by.does(), 0)
+		v.Late = &waits
 		v.Text += fmt.Sprintf(", probably waiting for rank %d on %s, which %s", by.Rank, v.Late.Node, v.Late.Why)
 	case len(elsewhere) > 0:
 		v.Text += fmt.Sprintf(", %d %s not", len(elsewhere), plural(len(elsewhere), "is", "are"))

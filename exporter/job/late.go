@@ -97,10 +97,33 @@ func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
 	return parts
 }
 
+// late is a rank that others wait for.
+type late struct {
+	LateRank
+
+	where    string // in which call: " in MPI_Barrier on world"
+	probably bool
+}
+
+// text says how long ranks wait for it.
+func (l *late) text() string {
+	hint := ""
+	if l.probably {
+		hint = "probably "
+	}
+	return fmt.Sprintf("; %s of the time ranks wait%s %sfor rank %d on %s, which %s", units.Percent(l.Share), l.where, hint,
+		l.Rank, l.Node, l.Why)
+}
+
+// lateRank makes one of a rank that others wait for.
+func lateRank(by *Rank, why string, share float64) LateRank {
+	return LateRank{Rank: by.Rank, Dup: by.Dup, Node: mapping.OneLine(by.Node), Why: why, Share: share}
+}
+
 // late finds the rank that others wait for: of the members of a communicator in its collectives, or else of all by what
 // it doesn't wait. nil: none stands out.
-func (r *Report) late(part []*Rank) (worst *LateRank) {
-	for _, found := range []*LateRank{r.lateOnOne(part), r.lateBy(part, (*Rank).Useful, true),
+func (r *Report) late(part []*Rank) (worst *late) {
+	for _, found := range []*late{r.lateOnOne(part), r.lateBy(part, (*Rank).Useful, true),
 		r.lateBy(part, (*Rank).Busy, false)} {
 		if found != nil && (worst == nil || worst.Share < Late && found.Share > worst.Share) {
 			worst = found
@@ -126,11 +149,11 @@ func standsOut(lost []float64) (at int, share float64) {
 	if losing < min(2, len(lost)-1) || sorted[1]-least < (sorted[len(sorted)-1]-least)/3 {
 		return -1, 0
 	}
-	return slices.Index(lost, least), share
+	return slices.Index(lost, least), less(share, 0)
 }
 
 // lateBy finds the rank of which a share is largest.
-func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *LateRank {
+func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *late {
 	lost := make([]float64, len(part))
 	for i := range part {
 		lost[i] = 1 - of(part[i])
@@ -140,8 +163,8 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *La
 		return nil
 	}
 	by := part[at]
-	found := lateRank(by, by.slow(), share)
-	found.Useful, found.probably, found.where = useful, len(part) > 2, r.most(part, by)
+	found := &late{lateRank(by, by.slow(), share), r.most(part, by), len(part) > 2}
+	found.Useful = useful
 	if !useful {
 		found.Why = "waits least for others"
 		switch {
@@ -154,13 +177,9 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *La
 	return found
 }
 
-func lateRank(by *Rank, why string, share float64) *LateRank {
-	return &LateRank{Rank: by.Rank, Dup: by.Dup, Node: mapping.OneLine(by.Node), Why: why, Share: share}
-}
-
 // lateOnOne finds the rank that the members of one communicator wait for in its collectives: who comes last spends
 // least in them. All members have to be seen, and to have come equally far.
-func (r *Report) lateOnOne(part []*Rank) (worst *LateRank) {
+func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 	type spent struct {
 		in    map[int]float64 // share of the time of each that has called, by its index
 		most  *Call
@@ -197,8 +216,8 @@ func (r *Report) lateOnOne(part []*Rank) (worst *LateRank) {
 			continue
 		}
 		if by := part[members[at]]; worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {
-			worst = lateRank(by, by.slow(), share)
-			worst.Useful, worst.where, worst.probably = true, " in "+spent.most.where(), to.id == "" && len(members) > 2
+			worst = &late{lateRank(by, by.slow(), share), " in " + spent.most.where(), to.id == "" && len(members) > 2}
+			worst.Useful = true
 		}
 	}
 	return worst

@@ -75,9 +75,6 @@ type LateRank struct {
 	Share float64 `json:"share"`
 	// Useful says that it is found by its useful time; otherwise by what it does not wait.
 	Useful bool `json:"by_useful_time"`
-
-	where    string // in which call
-	probably bool
 }
 
 // verdict says what is to be said of the job.
@@ -90,11 +87,14 @@ func (r *Report) verdict() Verdict {
 	if r.crashed(&v) || r.stuck(r.Ranks, &v) {
 		return v
 	}
-	if len(observed) == 0 {
-		v.Text = cmp.Or(v.Text, "nothing is known of its time: no MPI call has been measured (exec --calls)")
-		return v
+	switch {
+	case slices.ContainsFunc(r.Ranks, func(r Rank) bool { return r.isUnknown() }):
+		v.Text = "ranks wait for messages, and what their other threads do isn't known: their agents are older"
+	case len(observed) == 0:
+		v.Text = "nothing is known of its time: no MPI call has been measured (exec --calls)"
+	default:
+		r.divide(observed, &v)
 	}
-	r.divide(observed, &v)
 	return v
 }
 
@@ -107,7 +107,7 @@ func (r *Report) observed() (ranks []*Rank) {
 	}
 	for i := range r.Ranks {
 		of := &r.Ranks[i]
-		if time := of.Time.Sum(); time > 0 && time >= longest/2 && !(of.threaded && of.inOneCall()) {
+		if time := of.Time.Sum(); time > 0 && time >= longest/2 && !of.isUnknown() {
 			ranks = append(ranks, of)
 		}
 	}
@@ -152,8 +152,8 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	turns, inTurn := r.inTurn(part)
 	away := idle(part)
 	late := ""
-	if v.Late = r.late(part); v.Late != nil {
-		late = v.Late.text()
+	if l := r.late(part); l != nil {
+		v.Late, late = &l.LateRank, l.text()
 	}
 	v.Text = units.Percent(useful) + " useful"
 	switch {
@@ -178,16 +178,6 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		}
 		v.Text += cmp.Or(late, ", and no rank is late")
 	}
-}
-
-// text says how long ranks wait for it.
-func (l *LateRank) text() string {
-	hint := ""
-	if l.probably {
-		hint = "probably "
-	}
-	return fmt.Sprintf("; %s of the time ranks wait%s %sfor rank %d on %s, which %s", units.Percent(l.Share), l.where, hint,
-		l.Rank, l.Node, l.Why)
 }
 
 // crashed says whether ranks have ended without MPI_Finalize, or none answers, and writes it down.
