@@ -261,8 +261,8 @@ type UnderWay struct {
 	Threads []Thread
 }
 
-// Thread is a thread of a rank that calls MPI, at one moment. Now, Begun and Ended are by a clock of the rank's that only
-// compares with itself.
+// Thread is a thread of a rank that calls MPI, at one moment. Now, Begun and Ended are by a clock of the rank's that
+// only compares with itself.
 type Thread struct {
 	ID   uint64 // never another thread's of the rank
 	TID  int    // the kernel's, as the rank sees it

@@ -273,9 +273,9 @@ static void put_thread(struct wire *w, const struct source_thread *t, bool first
 	wire_string(w, t->function == NULL ? "" : t->function);
 	wire_word(w, (uint64_t)t->bind);
 	wire_word(w, t->object);
-	wire_word(w, NOT_KNOWN); /* peer */
-	wire_word(w, NOT_KNOWN); /* tag */
-	wire_word(w, NOT_KNOWN); /* root */
+	wire_word(w, (uint64_t)(int64_t)t->peer);
+	wire_word(w, (uint64_t)(int64_t)t->tag);
+	wire_word(w, (uint64_t)(int64_t)t->root);
 	wire_fill_length(w, record);
 }
 
@@ -297,7 +297,7 @@ static void put_under_way(struct wire *w, const struct under_way *calls)
 	wire_string(w, calls->module == NULL ? "" : calls->module);
 	wire_word(w, calls->offset);
 	put_activities(w, &is->threads[0]);
-	wire_word(w, 0); /* MPI_Finalize has not begun */
+	wire_word(w, calls->finalize_ns);
 	wire_word(w, calls->cpu_ns);
 	wire_word(w, is->thread_count);
 	for (size_t i = 0; i < is->thread_count; i++)

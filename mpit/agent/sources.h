@@ -54,6 +54,7 @@ struct under_way {
 	bool known; /* false: nothing is measured, and the rest is zeros */
 	struct source_calls is;
 	uint64_t cpu_ns; /* of the process, at about that moment */
+	uint64_t finalize_ns; /* since MPI_Finalize began; 0: it hasn't */
 	/* Where the longest was called from: a file and an offset in it. NULL: it hasn't been looked up. The caller's. */
 	const char *module;
 	uint64_t offset;

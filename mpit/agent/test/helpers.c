@@ -210,8 +210,9 @@ static void take_thread(struct frame *f, struct told_calls *told, size_t i)
 		memcpy(told->function_of_second, function, sizeof function);
 	t->bind = (int)take(f);
 	t->object = (uint32_t)take(f);
-	for (int k = 0; k < 3; k++)
-		CHECK(take(f) == UINT64_MAX);
+	t->peer = (int)(int64_t)take(f);
+	t->tag = (int)(int64_t)take(f);
+	t->root = (int)(int64_t)take(f);
 	CHECK(f->at == end);
 }
 
@@ -243,7 +244,7 @@ struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status sta
 		CHECK(take(&f) == ACTIVITIES);
 		for (size_t i = 0; i < ACTIVITIES; i++)
 			told.activity_ns[i] = take(&f);
-		CHECK(take(&f) == 0);
+		told.finalize_ns = take(&f);
 		told.cpu_ns = take(&f);
 		told.thread_count = take(&f);
 		CHECK(told.thread_count >= 1 && told.thread_count <= SOURCE_THREADS);

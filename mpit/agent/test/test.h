@@ -83,7 +83,7 @@ uint64_t sample_statistic(int fd, uint32_t sequence, enum sample_status status, 
 struct told_calls {
 	uint64_t known, inside_ns, observed_ns, running_ns, bind, object, offset, activity_ns[ACTIVITIES];
 	char function[64], module[4096];
-	uint64_t cpu_ns, thread_count;
+	uint64_t finalize_ns, cpu_ns, thread_count;
 	struct source_thread threads[SOURCE_THREADS]; /* their function is NULL */
 	char function_of_second[64];
 };
