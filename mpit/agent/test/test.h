@@ -195,6 +195,7 @@ void test_tools_are_refused_what_the_library_does_not_have(void);
 void test_a_source_has_a_category(void);
 void test_variables_of_a_source_on_the_wire(void);
 void test_calls_under_way_on_the_wire(void);
+void test_what_the_kernel_says_of_threads(void);
 void test_a_passive_rank_tells_of_calls_under_way(void);
 void test_where_an_address_is_mapped_from(void);
 
