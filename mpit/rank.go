@@ -47,7 +47,7 @@ type Hello struct {
 // VariableState says whether the agent could open a variable.
 type VariableState uint8
 
-// The states of docs/protocol.md, frame VARIABLES.
+// The states of docs/internals/protocol.md, frame VARIABLES.
 const (
 	VariableOpen VariableState = iota
 	VariableDenied
@@ -114,7 +114,7 @@ type Object struct {
 	Created    time.Time
 	// Object.ID of the communicator that a window, file or request was made on; 0: none, or not tracked
 	On      uint32
-	Details []Detail // what else MPI tells of it, by docs/protocol.md, Objects
+	Details []Detail // what else MPI tells of it, by docs/internals/protocol.md, Objects
 }
 
 // Detail is one property of an object, for example dims and "4,2".
@@ -156,7 +156,8 @@ type Layout struct {
 	Values          int // how many values a sample has
 }
 
-// Remain is what freed or renamed objects of one name have counted of one variable (docs/protocol.md, REMAINS).
+// Remain is what freed or renamed objects of one name have counted of one variable (docs/internals/protocol.md,
+// REMAINS).
 type Remain struct {
 	Variable      uint32
 	Name          string // the objects' name
@@ -177,7 +178,7 @@ type Remains struct {
 // SampleStatus says what a sample is worth.
 type SampleStatus uint8
 
-// The states of docs/protocol.md, frame SAMPLE.
+// The states of docs/internals/protocol.md, frame SAMPLE.
 const (
 	SampleFresh SampleStatus = iota
 	SampleBusy
@@ -216,7 +217,7 @@ type AgentStats struct {
 	CategoryStamp uint64        // changes with the categories; 0: not known
 }
 
-// CallKind is what a call of MPI does, as far as it says who waits for whom (docs/protocol.md, SAMPLE).
+// CallKind is what a call of MPI does, as far as it says who waits for whom (docs/internals/protocol.md, SAMPLE).
 type CallKind int
 
 // The kinds of calls.

@@ -23,10 +23,10 @@
 #define SOURCE_SYMBOL "mpit_agent_source"
 
 /*
- * Elements of a variable that is a distribution (docs/protocol.md, Distributions): the sum in units, which are 2^-30 s
- * of a TIMER and bytes of an AGGREGATE, then how many durations or sizes fell into each bucket. Bucket 0 holds those of
- * at most one unit, bucket k those above 2^(k-1) and up to 2^k units, the last one all that are more than
- * 2^(DISTRIBUTION_BUCKETS-2) units (4096 s, 4 TiB).
+ * Elements of a variable that is a distribution (docs/internals/protocol.md, Distributions): the sum in units, which
+ * are 2^-30 s of a TIMER and bytes of an AGGREGATE, then how many durations or sizes fell into each bucket. Bucket 0
+ * holds those of at most one unit, bucket k those above 2^(k-1) and up to 2^k units, the last one all that are more
+ * than 2^(DISTRIBUTION_BUCKETS-2) units (4096 s, 4 TiB).
  */
 #define DISTRIBUTION_BUCKETS 44
 #define DISTRIBUTION_ELEMENTS (1 + DISTRIBUTION_BUCKETS)
@@ -35,18 +35,18 @@
  * counts from zero. */
 struct source_variable {
 	const char *name, *description;
-	int mpi_class, verbosity, bind; /* numbers of docs/protocol.md, VARIABLES */
+	int mpi_class, verbosity, bind; /* numbers of docs/internals/protocol.md, VARIABLES */
 	bool distribution;              /* DISTRIBUTION_ELEMENTS elements; otherwise one */
 };
 
 /* What the source needs of MPI, found by the agent, valid until the process ends. */
 struct source_mpi {
-	uint64_t abi;                                        /* docs/protocol.md, HELLO: ABI */
+	uint64_t abi;                                        /* docs/internals/protocol.md, HELLO: ABI */
 	/* Of the MPI library: a function by its PMPI_ name, or data; NULL: it has none. */
 	void *(*find)(const char *symbol);
 };
 
-/* What a call does, as far as it says who waits for whom. Numbers of docs/protocol.md, SAMPLE. */
+/* What a call does, as far as it says who waits for whom. Numbers of docs/internals/protocol.md, SAMPLE. */
 enum activity {
 	SENDING,       /* hands data over, or begins something that ends later */
 	WAITING,       /* for messages, requests, windows */

@@ -50,7 +50,7 @@ func encodeHello(e *wire.Encoder, h mpit.Hello) {
 			e.String(h.Attributes[key])
 		})
 	}
-	e.String("") // see docs/protocol.md
+	e.String("") // see docs/internals/protocol.md
 	e.Finish()
 }
 

@@ -349,7 +349,7 @@ void call_sends(const struct call *c, int kind, int rank, uint64_t bytes) HIDDEN
 
 /* What differs between the ABIs and is no handle. */
 struct calls_abi {
-	uint64_t number; /* docs/protocol.md, HELLO: ABI */
+	uint64_t number; /* docs/internals/protocol.md, HELLO: ABI */
 	const void *in_place, *status_ignore;
 	int proc_null, root;
 	int cart, graph, dist_graph; /* MPI_Topo_test's */

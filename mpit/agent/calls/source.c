@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COUNTER = 6, AGGREGATE = 7, TIMER = 8, USER_BASIC = 1 }; /* docs/protocol.md, VARIABLES */
+enum { COUNTER = 6, AGGREGATE = 7, TIMER = 8, USER_BASIC = 1 }; /* docs/internals/protocol.md, VARIABLES */
 
 enum what { UNCOUNTED, TIME, OUT, IN, SIZE, MESSAGES, BYTES }; /* UNCOUNTED is the first variable's, and no other's */
 
