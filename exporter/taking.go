@@ -121,7 +121,7 @@ func (c *contents) countCalls(s *mpit.Sample) {
 	c.spent.Add(s.UnderWay)
 	now := api.CallsOf(s, c.spent.Seconds())
 	if s.Status == mpit.SampleFinal {
-		now.Running, now.Long = 0, nil
+		now.Running, now.Long, now.Threads = 0, nil, nil
 	}
 	c.facts.Calls = now // a new one each time: others have the one before
 }

@@ -61,9 +61,11 @@ type Calls struct {
 	// How long the longest call under way of any thread has taken; 0: there was none.
 	Running float64   `json:"running_seconds"`
 	Long    *LongCall `json:"long,omitempty"` // that call, if it has taken longer than LongCallTime
-	Threads []Thread  `json:"threads,omitempty"`
-	Comms   []Comm    `json:"comms,omitempty"`
-	CPU     *CPU      `json:"cpu,omitempty"`
+	// Threads are those that call MPI, at most eight, the one that initialised it first; absent: not known.
+	Threads []Thread `json:"threads,omitempty"`
+	// Comms are its communicators, as far as they are known.
+	Comms []Comm `json:"comms,omitempty"`
+	CPU   *CPU   `json:"cpu,omitempty"` // absent: nothing is known
 }
 
 // LongCallTime is how long a call has to take before it is shown: others come and go between two looks.
@@ -86,23 +88,54 @@ func CallsOf(s *mpit.Sample, state StateSeconds) *Calls {
 		return nil
 	}
 	c := &Calls{State: state, Running: u.Running.Seconds()}
-	if u.Running <= LongCallTime {
-		return c
+	for i := range u.Threads {
+		c.Threads = append(c.Threads, threadOf(s, &u.Threads[i]))
 	}
-	c.Long = &LongCall{Function: clean.Label(u.Function), Module: clean.Path(u.Module), Offset: u.Offset}
-	if u.Bind == mpit.BindNone {
-		return c
+	if u.CPU > 0 {
+		c.CPU = &CPU{Seconds: new(u.CPU.Seconds())}
 	}
-	c.Long.Kind, c.Long.Object = mapping.BindLabel(u.Bind), mapping.Unnamed
-	if s.Layout == nil {
-		return c
-	}
-	for i := range s.Layout.Objects {
-		if o := &s.Layout.Objects[i]; o.ID == u.Object && o.Kind == u.Bind {
-			c.Long.Object = strings.Clone(mapping.CleanName(o.Name))
-		}
+	if u.Running > LongCallTime {
+		c.Long = &LongCall{Function: clean.Label(u.Function), Module: clean.Path(u.Module), Offset: u.Offset}
+		c.Long.Kind, c.Long.Object = objectOf(s, u.Bind, u.Object)
 	}
 	return c
+}
+
+// objectOf returns the kind and the name of the object that a call names, as in the call profile's series; empty: none.
+func objectOf(s *mpit.Sample, bind mpit.Bind, id uint32) (kind, name string) {
+	if bind == mpit.BindNone {
+		return "", ""
+	}
+	if s.Layout != nil {
+		for i := range s.Layout.Objects {
+			if o := &s.Layout.Objects[i]; o.ID == id && o.Kind == bind {
+				return mapping.BindLabel(bind), strings.Clone(mapping.CleanName(o.Name))
+			}
+		}
+	}
+	return mapping.BindLabel(bind), mapping.Unnamed
+}
+
+// threadOf describes a thread, in words that are bounded.
+func threadOf(s *mpit.Sample, t *mpit.Thread) Thread {
+	thread := Thread{Main: t.Main, Moved: max(t.Now-max(t.Begun, t.Ended), 0).Seconds()}
+	if t.Begun == 0 {
+		return thread
+	}
+	c := &CallUnderWay{Function: clean.Label(t.Function), Seconds: max(t.Now-t.Begun, 0).Seconds(),
+		Begun: uint64(t.Begun), AnySource: t.Peer == mpit.AnySource}
+	c.Kind, c.Object = objectOf(s, t.Bind, t.Object)
+	if t.Peer >= 0 {
+		c.Peers = []int{t.Peer}
+	}
+	if t.Tag >= 0 {
+		c.Tag = new(t.Tag)
+	}
+	if t.Root >= 0 {
+		c.Root = new(t.Root)
+	}
+	thread.Call = c
+	return thread
 }
 
 // StatusOf describes a rank that has answered. The result is bounded, and keeps nothing of h alive.

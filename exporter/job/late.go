@@ -248,8 +248,17 @@ func isCollective(function string) bool {
 		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// most names the call in which ranks have spent most time, of those in which one of them has part, too; nil: any.
-func (r *Report) most(part []*Rank, with *Rank) string {
+// most names the call in which ranks have spent most time, but for one of them that they wait for (nil: none), on an
+// object that it has called on, too.
+func (r *Report) most(part []*Rank, late *Rank) string {
+	shared := map[communicator]bool{{}: true}
+	for c := range r.Calls {
+		if call := &r.Calls[c]; late != nil && call.ranks != nil {
+			if _, is := call.ranks[late.who()]; is {
+				shared[communicator{call.Kind, call.Object, ""}] = true
+			}
+		}
+	}
 	best, most := "", 0.0
 	for c := range r.Calls {
 		call, spent := &r.Calls[c], 0.0
@@ -257,11 +266,9 @@ func (r *Report) most(part []*Rank, with *Rank) string {
 			spent = call.Seconds
 		}
 		for _, of := range part {
-			spent += call.ranks[of.who()]
-		}
-		if with != nil && call.Object != "" && call.ranks != nil {
-			if _, is := call.ranks[with.who()]; !is {
-				continue
+			if of != late && (late == nil || shared[communicator{call.Kind, call.Object, ""}] &&
+				of.on(call.Called) == late.on(call.Called)) {
+				spent += call.ranks[of.who()]
 			}
 		}
 		if spent > most {

@@ -4,7 +4,7 @@
  *
  *	struct call call;
  *
- *	if (!call_begins(&call, FUNCTION_MPI_Send, BIND_COMM, comm, __builtin_dwarf_cfa()))
+ *	if (!call_begins(&call, FUNCTION_MPI_Send, BIND_COMM, comm, call_names(dest, tag), __builtin_dwarf_cfa()))
  *		return next(...);
  *	int rc = next(...);
  *	call_returns(&call, SENDING);
@@ -74,21 +74,22 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
  * during a call, the tick at which that one began. A clock runs longer than anything is inside a call, so that during
  * a call it is negative, and inside + now the time inside MPI to the moment.
  *
- * begin, cell and from belong to the call that inside is negative for if inside is the same before and after they are
+ * begin, cell, from and names belong to the call that inside is negative for if inside is the same before and after they are
  * read: all of them are stored with release, in the order below, and loaded with acquire. Who sees a word of the next
  * call sees that this one has ended. (Only where no tick passes between the two is inside the same in both; then they
  * are one call to this clock.) ended changes before inside says that a call is over: its sum tells whether they agree.
  *
  * A loop of tests is polling also between them: the first microsecond of the gap after one is, the rest is outside MPI.
- * The gap is added when the thread's next call begins; until then a reader counts it from polled, which it reads before
- * ended, and the owner writes after it: who sees the gap over sees it in the sum.
+ * The gap is added when the thread's next call begins; until then a reader counts it from last, which it reads before
+ * ended: who sees the gap over in ended sees that the sum doesn't agree.
  */
 struct under_way {
 	_Alignas(64) _Atomic uint64_t begin; /* ticks; of the last call after its end */
 	struct cell *_Atomic cell;
 	_Atomic uintptr_t from; /* the address that the outermost wrapper returns to */
+	_Atomic uint64_t names; /* call_names */
 	_Atomic uint64_t inside;
-	_Atomic uint64_t polled;            /* ticks: when the last call ended; 0: it was no test or probe, or is over */
+	_Atomic uint64_t last; /* 2 * the tick at which the last call ended, + 1: it was a test or probe */
 	_Atomic uint64_t ended[ACTIVITIES]; /* ticks inside, of the calls and gaps that have ended */
 };
 
@@ -170,38 +171,53 @@ ALWAYS_INLINE uintptr_t call_from(const struct calls_thread *t, const void *fram
 }
 
 /* How much of the time since a poll ended counts as polling. Cores' counters may differ. */
-ALWAYS_INLINE uint64_t poll_gap(uint64_t polled, uint64_t now)
+ALWAYS_INLINE uint64_t poll_gap(uint64_t ended, uint64_t now)
 {
-	uint64_t gap = now > polled ? now - polled : 0;
+	uint64_t gap = now > ended ? now - ended : 0;
 
 	return gap < calls_state.poll_gap ? gap : calls_state.poll_gap;
 }
 
+/* Whom a function's calls name. */
+enum names {
+	NAMES_NOBODY,
+	NAMES_PEER, /* a rank of its communicator (the remote group's of an intercommunicator) or window, and a tag */
+	NAMES_ROOT, /* a rank of its communicator */
+};
+#define NO_TAG (-1)
+
+/* That, as the program gives it: of the registers only the lower halves count. 0 where it is nobody. */
+ALWAYS_INLINE uint64_t call_names(intptr_t rank, intptr_t tag)
+{
+	return (uint64_t)tag << 32 | (uint32_t)rank;
+}
+
 /* The thread is in a call, which began at c->begin. */
-ALWAYS_INLINE void under_way_begins(const struct calls_thread *t, const struct call *c, const void *frame)
+ALWAYS_INLINE void under_way_begins(const struct calls_thread *t, const struct call *c, uint64_t names,
+				    const void *frame)
 {
 	struct under_way *u = t->under_way;
-	uint64_t inside, polled;
+	uint64_t inside, last;
 
 	if (UNLIKELY(u == NULL))
 		return;
 	inside = atomic_load_explicit(&u->inside, memory_order_relaxed);
-	polled = atomic_load_explicit(&u->polled, memory_order_relaxed);
-	if (UNLIKELY(polled != 0)) {
-		uint64_t gap = poll_gap(polled, c->begin);
+	last = atomic_load_explicit(&u->last, memory_order_relaxed);
+	if (UNLIKELY(is_running(inside))) {
+		/* A call that was left by longjmp: how long it took isn't known. */
+		inside += atomic_load_explicit(&u->begin, memory_order_relaxed);
+	} else if (UNLIKELY(last & 1)) {
+		uint64_t gap = poll_gap(last >> 1, c->begin);
 
 		inside += gap;
 		atomic_store_explicit(&u->ended[POLLING],
 				      atomic_load_explicit(&u->ended[POLLING], memory_order_relaxed) + gap,
 				      memory_order_release);
-		atomic_store_explicit(&u->polled, 0, memory_order_release);
 	}
-	/* A call that was left by longjmp: how long it took isn't known. */
-	if (UNLIKELY(is_running(inside)))
-		inside += atomic_load_explicit(&u->begin, memory_order_relaxed);
 	atomic_store_explicit(&u->begin, c->begin, memory_order_release);
 	atomic_store_explicit(&u->cell, c->cell, memory_order_release);
 	atomic_store_explicit(&u->from, call_from(t, frame), memory_order_release);
+	atomic_store_explicit(&u->names, names, memory_order_release);
 	atomic_store_explicit(&u->inside, inside - c->begin, memory_order_release);
 }
 
@@ -218,8 +234,7 @@ ALWAYS_INLINE void under_way_ends(const struct calls_thread *t, enum activity ac
 		atomic_store_explicit(&u->ended[activity],
 				      atomic_load_explicit(&u->ended[activity], memory_order_relaxed) + took,
 				      memory_order_release);
-		if (activity == POLLING)
-			atomic_store_explicit(&u->polled, begin + took, memory_order_release);
+		atomic_store_explicit(&u->last, (begin + took) << 1 | (activity == POLLING), memory_order_release);
 		atomic_store_explicit(&u->inside, inside + begin + took, memory_order_release);
 	}
 }
@@ -241,7 +256,8 @@ bool call_counts_late(const struct call *c) HIDDEN;
  * measuring is loaded with acquire for the one case that a thread calls MPI while another initialises it (sessions):
  * then everything that begin has set is seen with it. On x86-64 that is the same instruction as a relaxed load.
  */
-ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intptr_t handle, const void *frame)
+ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intptr_t handle, uint64_t names,
+			       const void *frame)
 {
 	struct calls_thread *t = &calls_thread;
 
@@ -277,7 +293,7 @@ ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intp
 	/* Before the call, which another thread's free may follow. */
 	t->types = atomic_load_explicit(&calls_state.types, memory_order_acquire);
 	c->begin = clock_now(&calls_state.clock);
-	under_way_begins(t, c, frame);
+	under_way_begins(t, c, names, frame);
 	return true;
 }
 
@@ -351,7 +367,7 @@ void call_sends(const struct call *c, int kind, int rank, uint64_t bytes) HIDDEN
 struct calls_abi {
 	uint64_t number; /* docs/internals/protocol.md, HELLO: ABI */
 	const void *in_place, *status_ignore;
-	int proc_null, root;
+	int proc_null, root, any_source;
 	int cart, graph, dist_graph; /* MPI_Topo_test's */
 	size_t handle_size;          /* bytes of a handle in an array: of a datatype, a request */
 	uint64_t handle_mask;
@@ -368,6 +384,6 @@ struct calls_abi {
 extern const struct calls_abi *calls_abi HIDDEN; /* set in begin, before measuring is on */
 extern const struct calls_abi *const calls_abi_list[] HIDDEN;
 /* calls_abi's, asked once in begin. */
-extern intptr_t calls_datatype_null HIDDEN, calls_no_op HIDDEN;
+extern intptr_t calls_datatype_null HIDDEN, calls_no_op HIDDEN, calls_comm_world HIDDEN;
 
 #endif

@@ -72,6 +72,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	calls_state.handle_mask = calls_abi->handle_mask;
 	calls_datatype_null = calls_abi->datatype_null(mpi->find);
 	calls_no_op = calls_abi->no_op(mpi->find);
+	calls_comm_world = calls_abi->comm_world(mpi->find);
 	*why = calls_asked_unknown();
 	return true;
 }
@@ -323,71 +324,124 @@ static uint64_t ticks_of(const struct moment_inside *m, unsigned activity)
 }
 
 /*
- * Time inside MPI and time observed of the first thread, as they have been told: what was told never falls.
+ * Time inside MPI and time observed of a block's thread, as they have been told: what was told never falls.
  *
  * What is read may: a call that is left by longjmp counts until the thread's next one begins, and not after that. And
  * a call that goes on while another thread has switched measuring off gains time that isn't observed. So what has been
  * gained since the last reading is added, and no more than was observed; in nanoseconds, so that what is cut from ticks
  * makes no share above 1.
  */
-static bool tell_inside(struct source_calls *out)
+static void tell_inside(struct inside_told *last, const struct moment_inside *m)
 {
-	static struct {
-		uint64_t read, read_by[ACTIVITIES]; /* ns, as it was read */
-		uint64_t inside, observed, by[ACTIVITIES]; /* ns, as they have been told */
-	} last;
-	struct moment_inside m;
+	uint64_t observed = atomic_load_explicit(&calls_state.observed, memory_order_relaxed), inside, gained, passed;
 
-	if (blocks_first == NULL)
-		return false;
-	if (block_inside(blocks_first, &m)) {
-		uint64_t observed = atomic_load_explicit(&calls_state.observed, memory_order_relaxed), inside, gained, passed;
+	if (is_running(observed))
+		observed += m->now;
+	if (is_running(observed)) /* switched on since */
+		observed = 0;
+	inside = nanoseconds(m->ticks);
+	gained = gain(inside, last->read);
+	passed = gain(nanoseconds(observed), last->observed);
+	last->read = inside;
+	last->observed += passed;
+	gained = gained < passed ? gained : passed;
+	last->inside += gained;
+	for (unsigned i = 0; i < ACTIVITIES; i++) {
+		uint64_t now = nanoseconds(ticks_of(m, i)), more = gain(now, last->read_by[i]);
 
-		if (is_running(observed))
-			observed += m.now;
-		if (is_running(observed)) /* switched on since */
-			observed = 0;
-		inside = nanoseconds(m.ticks);
-		gained = gain(inside, last.read);
-		passed = gain(nanoseconds(observed), last.observed);
-		last.read = inside;
-		last.observed += passed;
-		gained = gained < passed ? gained : passed;
-		last.inside += gained;
-		for (unsigned i = 0; i < ACTIVITIES; i++) {
-			uint64_t now = nanoseconds(ticks_of(&m, i)), more = gain(now, last.read_by[i]);
-
-			last.read_by[i] = now;
-			more = more < gained ? more : gained;
-			last.by[i] += more;
-			gained -= more;
-		}
+		last->read_by[i] = now;
+		more = more < gained ? more : gained;
+		last->by[i] += more;
+		gained -= more;
 	}
-	out->inside_ns = last.inside;
-	out->observed_ns = last.observed;
-	memcpy(out->activity_ns, last.by, sizeof last.by);
-	return true;
+}
+
+/* A communicator's or window's rank in the world. */
+static int peer_of(uint64_t key, int rank)
+{
+	struct place place;
+
+	if (rank == calls_abi->any_source)
+		return ANY_PEER;
+	if (key_object(key) == 0 || !registry_place(key_slot(key), key_object(key), &place))
+		return NO_PEER;
+	return world_rank(&place.world, rank);
+}
+
+static void tell_names(const struct moment_inside *m, struct source_thread *out)
+{
+	int rank = (int)m->names, tag = (int)(m->names >> 32);
+
+	switch (functions[key_function(m->key)].names) {
+	case NAMES_NOBODY: break;
+	case NAMES_ROOT: out->root = rank < 0 ? -1 : rank; break;
+	case NAMES_PEER:
+		out->peer = peer_of(m->key, rank);
+		out->tag = tag < 0 ? -1 : tag;
+		break;
+	}
+}
+
+/* A thread that is never met at rest makes call after call: what was told last stands, and it is in no call. */
+static void tell_thread(struct block *b, uint64_t id, const struct moment_inside *m, struct source_thread *out)
+{
+	uint64_t now = nanoseconds(m == NULL ? clock_now(&calls_state.clock) : m->now);
+
+	if (m != NULL)
+		tell_inside(&b->told, m);
+	*out = (struct source_thread){
+		.id = id,
+		.tid = atomic_load_explicit(&b->tid, memory_order_relaxed),
+		.inside_ns = b->told.inside,
+		.observed_ns = b->told.observed,
+		.now_ns = now,
+		.ended_ns = m == NULL ? now : nanoseconds(m->last),
+		.peer = NO_PEER,
+		.tag = -1,
+		.root = -1,
+	};
+	memcpy(out->activity_ns, b->told.by, sizeof out->activity_ns);
+	if (m == NULL || m->key == 0)
+		return;
+	out->begun_ns = nanoseconds(m->begin);
+	out->function = functions[key_function(m->key)].name;
+	out->bind = functions[key_function(m->key)].bind;
+	out->object = key_object(m->key);
+	tell_names(m, out);
+}
+
+static void tell_longest(const struct moment_inside *m, struct source_calls *out)
+{
+	uint64_t running = nanoseconds(m->now - m->begin);
+
+	if (m->key == 0 || running <= out->running_ns)
+		return;
+	out->running_ns = running;
+	out->function = functions[key_function(m->key)].name;
+	out->bind = functions[key_function(m->key)].bind;
+	out->object = key_object(m->key);
+	out->from = m->from;
 }
 
 static bool calls(struct source_calls *out)
 {
-	*out = (struct source_calls){ 0 };
-	if (!tell_inside(out))
+	*out = (struct source_calls){ .thread_count = 1 };
+	if (blocks_first == NULL)
 		return false;
 	for (struct block *b = atomic_load_explicit(&blocks, memory_order_acquire); b != NULL; b = b->next) {
+		uint64_t thread = atomic_load_explicit(&b->thread, memory_order_acquire);
 		struct moment_inside m;
-		uint64_t running;
+		bool met = block_inside(b, &m);
 
-		if (!block_inside(b, &m) || m.key == 0)
+		/* Of a block that has changed hands meanwhile nobody knows whose moment that is. */
+		if (thread == 0 || atomic_load_explicit(&b->thread, memory_order_acquire) != thread)
 			continue;
-		running = nanoseconds(m.now - m.begin);
-		if (running <= out->running_ns)
-			continue;
-		out->running_ns = running;
-		out->function = functions[key_function(m.key)].name;
-		out->bind = functions[key_function(m.key)].bind;
-		out->object = key_object(m.key);
-		out->from = m.from;
+		if (b == blocks_first)
+			tell_thread(b, thread, met ? &m : NULL, &out->threads[0]);
+		else if (out->thread_count < SOURCE_THREADS)
+			tell_thread(b, thread, met ? &m : NULL, &out->threads[out->thread_count++]);
+		if (met)
+			tell_longest(&m, out);
 	}
 	return true;
 }
@@ -402,6 +456,8 @@ static void object_made(int kind, uint64_t handle, uint32_t number, int rank, in
 		place_complete((intptr_t)handle, &place);
 	if (calls_state.peers && kind != BIND_FILE)
 		world_ranks(kind, (intptr_t)handle, place.inter, &place.world);
+	else if (kind == BIND_COMM && (intptr_t)handle == calls_comm_world)
+		place.world = (struct world_ranks){ .count = size, .stride = 1 };
 	registry_add(kind, (intptr_t)handle, number, &place);
 }
 
