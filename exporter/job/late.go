@@ -163,7 +163,7 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *la
 		return nil
 	}
 	by := part[at]
-	found := &late{lateRank(by, by.slow(), share), r.most(part, by), len(part) > 2}
+	found := &late{lateRank(by, by.slow(), share), r.most(part, by), len(part) > 2 || len(r.Ranks) < r.Job.WorldSize}
 	found.Useful = useful
 	if !useful {
 		found.Why = "waits least for others"

@@ -176,6 +176,9 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		if where := r.most(part, nil); where != "" {
 			v.Text += ", mostly" + where
 		}
+		if late == "" && len(r.Ranks) < r.Job.WorldSize {
+			late = fmt.Sprintf(", and none of the %d ranks that are observed, of %d, is late", len(r.Ranks), r.Job.WorldSize)
+		}
 		v.Text += cmp.Or(late, ", and no rank is late")
 	}
 }
