@@ -47,10 +47,9 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 	who := fmt.Sprintf("%d of %d ranks", len(in), live)
 	switch {
 	case len(elsewhere) > 0:
-	case len(all) < r.Job.WorldSize && len(in) == 1:
-		who = fmt.Sprintf("the only rank of %d that is observed", r.Job.WorldSize)
 	case len(all) < r.Job.WorldSize:
-		who = fmt.Sprintf("all %d ranks that are observed, of %d,", len(in), r.Job.WorldSize)
+		who = plural(len(in), "the rank that is", fmt.Sprintf("all %d ranks that are", len(in))) +
+			fmt.Sprintf(" observed, of %d,", r.Job.WorldSize)
 	default:
 		who = fmt.Sprintf("all %d ranks", len(in))
 	}
@@ -66,7 +65,7 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 	case len(elsewhere) > 0:
 		v.Text += fmt.Sprintf(", %d %s not", len(elsewhere), plural(len(elsewhere), "is", "are"))
 		if silent := slices.DeleteFunc(elsewhere, func(r *Rank) bool { return !r.silent() }); len(silent) > 0 {
-			v.Text += fmt.Sprintf("; %s %s not answer", list(silent), plural(len(silent), "does", "do"))
+			v.Text += fmt.Sprintf("; %s %s not answer", ranksOf(silent), plural(len(silent), "does", "do"))
 		}
 	}
 	return true
@@ -111,4 +110,13 @@ func placeOf(ranks []*Rank) (place string, one bool) {
 		return fmt.Sprintf("%d different calls", len(places)), false
 	}
 	return place, true
+}
+
+// ranksOf names ranks.
+func ranksOf(ranks []*Rank) string {
+	numbers := make([]int, len(ranks))
+	for i := range ranks {
+		numbers[i] = ranks[i].Rank
+	}
+	return ranksText(numbers)
 }

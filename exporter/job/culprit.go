@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -36,57 +38,42 @@ func (g *graph) wrongProgram() (finding, bool) {
 		comm   string
 		number uint64
 	}
-	type variant struct {
-		function string
-		root     int
-	}
-	in := map[place]map[variant][]int{}
+	in, wrong := map[place]map[string][]int{}, place{}
 	for i, r := range g.ranks {
-		if r.ended() || r.silent() {
-			continue
-		}
 		for t := range r.Threads {
 			c := r.Threads[t].Call
-			if c == nil || c.Number == 0 || g.groups[c.Comm] == nil || c.Seconds < api.LongCallTime.Seconds() {
+			if r.ended() || r.silent() || c == nil || c.Number == 0 || g.groups[c.Comm] == nil ||
+				c.Seconds < api.LongCallTime.Seconds() {
 				continue
 			}
-			at, what := place{c.Comm, c.Number}, variant{c.Function, -1}
+			at, what := place{c.Comm, c.Number}, mapping.OneLine(c.Function)
 			if c.Root != nil && !g.groups[c.Comm].Inter {
-				what.root = *c.Root
+				what += fmt.Sprintf(" with root %d", *c.Root)
 			}
 			if in[at] == nil {
-				in[at] = map[variant][]int{}
+				in[at] = map[string][]int{}
 			}
-			in[at][what] = append(in[at][what], i)
+			if in[at][what] = append(in[at][what], i); len(in[at]) > 1 {
+				wrong = at
+			}
 		}
 	}
-	maps.DeleteFunc(in, func(_ place, variants map[variant][]int) bool { return len(variants) < 2 })
-	for _, at := range slices.SortedFunc(maps.Keys(in), func(a, b place) int {
-		return cmp.Or(strings.Compare(a.comm, b.comm), cmp.Compare(a.number, b.number))
-	}) {
-		variants := slices.SortedFunc(maps.Keys(in[at]), func(a, b variant) int {
-			return cmp.Or(cmp.Compare(len(in[at][a]), len(in[at][b])), cmp.Compare(in[at][a][0], in[at][b][0]))
-		})
-		var parts []string
-		for n, v := range variants {
-			verb := " "
-			if n == 0 {
-				verb = " " + plural(len(in[at][v]), "is", "are") + " "
-			}
-			part := g.list(in[at][v]) + verb + "in " + mapping.OneLine(v.function)
-			if v.root >= 0 {
-				part += fmt.Sprintf(" with root %d", v.root)
-			}
-			parts = append(parts, part)
-		}
-		f := finding{state: WrongProgram, text: fmt.Sprintf("%s, as collective %d on %s", strings.Join(parts, ", "),
-			at.number, mapping.OneLine(g.groups[at.comm].Name))}
-		if few := in[at][variants[0]]; len(few) < len(in[at][variants[1]]) {
-			f.ranks = few
-		}
-		return f, true
+	if wrong.number == 0 {
+		return finding{}, false
 	}
-	return finding{}, false
+	whats := slices.SortedFunc(maps.Keys(in[wrong]), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(in[wrong][a]), len(in[wrong][b])), strings.Compare(a, b))
+	})
+	f, verb := finding{state: WrongProgram}, plural(len(in[wrong][whats[0]]), " is", " are")
+	for _, what := range whats {
+		f.text += g.list(in[wrong][what]) + verb + " in " + what + ", "
+		verb = ""
+	}
+	f.text += fmt.Sprintf("as collective %d on %s", wrong.number, mapping.OneLine(g.groups[wrong.comm].Name))
+	if few := in[wrong][whats[0]]; len(few) < len(in[wrong][whats[1]]) {
+		f.ranks = few
+	}
+	return f, true
 }
 
 // deadlock finds ranks of which none can go on before another one does.
@@ -95,10 +82,9 @@ func (g *graph) deadlock() (finding, bool) {
 	if len(in) == 0 {
 		return finding{}, false
 	}
-	waits := g.waitsOf(in)
-	probably, shortest, longest := "", waits[0].shortest, 0.0
+	waits, probably, shortest := g.waitsOf(in), "", math.Inf(1)
 	for _, w := range waits {
-		shortest, longest = min(shortest, w.shortest), max(longest, w.shortest)
+		shortest = min(shortest, w.shortest)
 		if !w.certain {
 			probably = "probably: "
 		}
@@ -127,25 +113,43 @@ func (g *graph) deadlock() (finding, bool) {
 
 // core are the deadlocked ranks that deadlocked ones wait for; if there are none, all that wait for the ended.
 func (g *graph) core() []int {
-	var in []int
+	var all, next []int
+	left, waited := map[*wait]int{}, map[int]int{} // ranks in it; waits for it
 	for i := range g.ranks {
 		if !g.free[i] && !g.ranks[i].ended() {
-			in = append(in, i)
-		}
-	}
-	for {
-		waited := map[int]bool{}
-		for _, w := range g.waitsOf(in) {
-			for _, t := range w.targets {
-				waited[t] = true
+			all = append(all, i)
+			for _, w := range g.of[i] {
+				left[w]++
 			}
 		}
-		left := slices.DeleteFunc(slices.Clone(in), func(i int) bool { return !waited[i] })
-		if len(left) == len(in) || len(left) == 0 {
-			return in
-		}
-		in = left
 	}
+	for w := range left {
+		for _, t := range w.targets {
+			waited[t]++
+		}
+	}
+	core := slices.DeleteFunc(slices.Clone(all), func(i int) bool {
+		if waited[i] == 0 {
+			next = append(next, i)
+		}
+		return waited[i] == 0
+	})
+	for ; len(next) > 0; next = next[1:] {
+		for _, w := range g.of[next[0]] {
+			if left[w]--; left[w] > 0 {
+				continue
+			}
+			for _, t := range w.targets {
+				if waited[t]--; waited[t] == 0 {
+					next = append(next, t)
+				}
+			}
+		}
+	}
+	if core = slices.DeleteFunc(core, func(i int) bool { return waited[i] == 0 }); len(core) > 0 {
+		return core
+	}
+	return all
 }
 
 // waitsOf are what ranks are blocked in, each once.
@@ -185,7 +189,6 @@ func (g *graph) isBehind(ranks []int, w *wait) string {
 
 // chain says who waits for whom, of some of them.
 func (g *graph) chain(all []*wait) string {
-	const most = 4
 	var parts []string
 	for n, w := range all {
 		verb := " "
@@ -222,7 +225,8 @@ func (g *graph) target(w *wait) string {
 func (g *graph) waiting() (finding, bool) {
 	to := map[int][]*wait{} // who waits for a rank
 	for _, w := range g.waits {
-		if w.definite() {
+		// Where many haven't come, a part of the ranks is slower, and none stands out.
+		if n := len(w.targets); w.definite() && n <= max(1, min(most, int(few*float64(n+len(w.ranks))))) {
 			for _, t := range w.targets {
 				to[t] = append(to[t], w)
 			}
@@ -240,23 +244,17 @@ func (g *graph) waiting() (finding, bool) {
 		return finding{}, false
 	}
 	w := slices.MaxFunc(to[worst], func(a, b *wait) int { return cmp.Compare(len(a.ranks), len(b.ranks)) })
-	all := slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last(t) })
-	of := g.groups[w.call.Comm]
-	switch {
-	case len(held) >= 2 || len(g.ranks) == 2:
-	case of == nil || of.Size > 2 || w.isMessage():
+	if of := g.groups[w.call.Comm]; len(held) < 2 && len(g.ranks) > 2 && (of == nil || of.Size > 2 || w.isMessage()) {
 		return finding{}, false // one alone may wait by design
 	}
-	if len(all) > 1 && float64(len(all)) > few*float64(len(all)+len(w.ranks)) {
-		return finding{}, false // a part of them is slower: no rank stands out
-	}
 	f := finding{state: Waits, text: fmt.Sprintf("%s %s %s in %s, ", g.list(w.ranks),
-		plural(len(w.ranks), "has waited", "have waited"), seconds(w.shortest), where(w.call)), ranks: all}
+		plural(len(w.ranks), "has waited", "have waited"), seconds(w.shortest), where(w.call))}
 	if !w.certain && !w.isMessage() || len(g.of[worst]) > 0 {
 		f.text += "probably "
 	}
-	f.text += "for " + g.list(all)
-	if len(all) == 1 {
+	f.ranks = slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last(t) })
+	f.text += "for " + g.list(f.ranks)
+	if len(f.ranks) == 1 {
 		f.text += " on " + mapping.OneLine(g.ranks[worst].Node) + ", which " + g.ranks[worst].does()
 	}
 	if more := slices.DeleteFunc(held, func(i int) bool { return slices.Contains(w.ranks, i) }); len(more) > 0 {
@@ -265,6 +263,9 @@ func (g *graph) waiting() (finding, bool) {
 	}
 	return f, true
 }
+
+// most is how many ranks or waits a sentence names, one by one.
+const most = 4
 
 // reach are all that wait for a rank, and for whoever waits for it.
 func reach(rank int, to map[int][]*wait) (ranks []int) {
@@ -299,27 +300,28 @@ func (r *Rank) does() string {
 	if at := r.place(); at != "" {
 		return "is in " + at
 	}
-	return r.outside()
+	return cmp.Or(r.outside(), "is not blocked in MPI")
 }
 
-// outside is what a rank does that is in no long call of MPI.
+// outside is what keeps a rank out of MPI; "": that isn't known.
 func (r *Rank) outside() string {
-	if c := r.CPU; c != nil {
-		switch {
-		case c.GPU && r.cores < busy:
-			return "is off the CPU, perhaps on its GPU"
-		case c.In != "":
-			return "is in " + mapping.OneLine(c.In)
-		}
-	}
-	if len(r.Threads) > 0 && r.Threads[0].Call == nil && r.Threads[0].Moved >= Waiting.Seconds() {
+	on, known := r.onCore()
+	off := known && on < r.Useful()/2
+	away := len(r.Threads) > 0 && r.Threads[0].Call == nil && r.Threads[0].Moved >= Waiting.Seconds()
+	switch {
+	case r.isShortOfCores():
+		return fmt.Sprintf("got a core for %s of the time in which it could run", units.Percent(r.got()))
+	case off && r.CPU.GPU:
+		return "is off the CPU, perhaps on its GPU"
+	case (off || away) && r.CPU != nil && r.CPU.In != "":
+		return "is in " + mapping.OneLine(r.CPU.In)
+	case off:
+		return "is off the CPU: it sleeps, or waits for a device"
+	case away:
 		return "has made no MPI call for " + seconds(r.Threads[0].Moved)
 	}
-	return "is not blocked in MPI"
+	return ""
 }
-
-// busy is the number of cores from which on a rank is taken to be running.
-const busy = 0.5
 
 // place is the call that the rank has been in for longer than a second; "": none.
 func (r *Rank) place() string {
@@ -348,49 +350,17 @@ func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Truncate(time.Second).String()
 }
 
-// list names ranks by their numbers, those in a row together.
-func (g *graph) list(ranks []int) string {
-	numbers := make([]int, len(ranks))
-	for i, at := range ranks {
-		numbers[i] = g.ranks[at].Rank
+// list names ranks by their indices.
+func (g *graph) list(at []int) string {
+	numbers := make([]int, len(at))
+	for i := range at {
+		numbers[i] = g.ranks[at[i]].Rank
 	}
 	return ranksText(numbers)
 }
 
-// list names ranks.
-func list(ranks []*Rank) string {
-	var numbers []int
-	for _, r := range ranks {
-		numbers = append(numbers, r.Rank)
-	}
-	return ranksText(numbers)
-}
-
-// ranksText names ranks: "rank 3", "ranks 0-2, 5".
+// ranksText names ranks: "rank 3", "ranks 0-2,5".
 func ranksText(numbers []int) string {
-	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
-	if len(numbers) == 1 {
-		return "rank " + strconv.Itoa(numbers[0])
-	}
-	const most = 8
-	var spans []string
-	for i := 0; i < len(numbers); {
-		end := i
-		for end+1 < len(numbers) && numbers[end+1] == numbers[end]+1 {
-			end++
-		}
-		if len(spans) == most {
-			return fmt.Sprintf("ranks %s and %d more", strings.Join(spans, ", "), len(numbers)-i)
-		}
-		switch end - i {
-		case 0:
-			spans = append(spans, strconv.Itoa(numbers[i]))
-		case 1:
-			spans = append(spans, strconv.Itoa(numbers[i]), strconv.Itoa(numbers[end]))
-		default:
-			spans = append(spans, fmt.Sprintf("%d-%d", numbers[i], numbers[end]))
-		}
-		i = end + 1
-	}
-	return "ranks " + strings.Join(spans, ", ")
+	slices.Sort(numbers)
+	return plural(len(numbers), "rank ", "ranks ") + clean.Cut(units.Ranks(slices.Compact(numbers)), 60)
 }

@@ -21,9 +21,9 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 		return c
 	}
 	reads := rankIn(3, nil).member("solver", 4, 6)
-	reads.CPU = &api.CPU{In: "read of fd 3 (a pipe)"}
-	onGPU := rankIn(3, nil).member("solver", 4, 6)
-	onGPU.CPU = &api.CPU{GPU: true, In: "poll"}
+	reads.CPU, reads.Threads[0].Moved = &api.CPU{In: "read of fd 3 (a pipe)"}, 40
+	onGPU := rankIn(3, nil).member("solver", 4, 6).kernel(3, 0)
+	onGPU.CPU.GPU, onGPU.CPU.In = true, "poll"
 	away := rankIn(3, nil).member("solver", 4, 6)
 	away.Threads[0].Moved = 41
 	silent := rankIn(3, nil).member("solver", 4, 6)
@@ -51,7 +51,7 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 		"a barrier skipped": {[]Rank{rankIn(0, barrier("halo", 42)).member("halo", 3, 42).member("other", 3, 8),
 			rankIn(1, barrier("other", 9)).member("halo", 3, 41).member("other", 3, 9),
 			rankIn(2, barrier("halo", 42)).member("halo", 3, 42).member("other", 3, 8)}, Deadlock,
-			"rank 1 is one collective behind on halo (41 of 42): it is in MPI_Barrier on other; ranks 0, 2 wait for it in " +
+			"rank 1 is one collective behind on halo (41 of 42): it is in MPI_Barrier on other; ranks 0,2 wait for it in " +
 				"MPI_Barrier on halo, for 42s", []int{1}},
 		"a cycle of receives": {[]Rank{rankIn(1, message("MPI_Recv", 7, 2)), rankIn(2, message("MPI_Recv", 9, 1)),
 			rankIn(0, nil)}, Deadlock, "probably: rank 1 waits in MPI_Recv on halo for rank 2 (tag 7), rank 2 in MPI_Recv " +
@@ -110,14 +110,5 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 			assert.Equal(t, c.text, f.text)
 			assert.Equal(t, c.named, named)
 		})
-	}
-}
-
-func TestRanksText(t *testing.T) {
-	for want, ranks := range map[string][]int{
-		"rank 3": {3}, "ranks 0, 1": {1, 0}, "ranks 0-2, 5": {0, 1, 2, 5},
-		"ranks 0, 2, 4, 6, 8, 10, 12, 14 and 2 more": {0, 2, 4, 6, 8, 10, 12, 14, 16, 18},
-	} {
-		assert.Equal(t, want, ranksText(ranks))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
@@ -36,7 +35,7 @@ func (r *Rank) on(c Called) communicator {
 }
 
 // parts are the ranks that have worked together: those that have called on one object more than a few times or for
-// long, or have sent each other messages. All have called on MPI_COMM_WORLD once.
+// long. All have called on MPI_COMM_WORLD once.
 func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
 	root := make([]int, len(observed))
 	for i := range root {
@@ -49,14 +48,7 @@ func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
 		}
 		return i
 	}
-	seen := map[any]int{} // what ranks share, and one of them
-	join := func(i int, what any) {
-		if with, is := seen[what]; is {
-			root[find(i)] = find(with)
-		}
-		seen[what] = i
-	}
-	joined := false
+	seen := map[communicator]int{} // one of the ranks that share it
 	for c := range r.Calls {
 		call := &r.Calls[c]
 		if call.Object == "" || len(call.ranks) == 0 {
@@ -65,24 +57,15 @@ func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
 		often := call.Calls > 3*float64(len(call.ranks))
 		for i, of := range observed {
 			if spent, is := call.ranks[of.who()]; is && (often || spent >= noted*of.Time.Sum()) {
-				join(i, of.on(call.Called))
-				joined = true
+				on := of.on(call.Called)
+				if with, is := seen[on]; is {
+					root[find(i)] = find(with)
+				}
+				seen[on] = i
 			}
 		}
 	}
-	for i, of := range observed {
-		join(i, of.Rank) // several have one number where one world has become several
-	}
-	for _, m := range r.Messages {
-		from, known := seen[m.From]
-		if to, err := strconv.Atoi(m.To); err == nil && known {
-			if with, is := seen[to]; is {
-				root[find(from)] = find(with)
-				joined = true
-			}
-		}
-	}
-	if !joined {
+	if len(seen) == 0 {
 		return [][]*Rank{observed}
 	}
 	by := map[int][]*Rank{}
@@ -163,7 +146,7 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *la
 		return nil
 	}
 	by := part[at]
-	found := &late{lateRank(by, by.slow(), share), r.most(part, by), len(part) > 2 || len(r.Ranks) < r.Job.WorldSize}
+	found := &late{lateRank(by, by.busyWith(), share), r.most(part, by), len(part) > 2 || len(r.Ranks) < r.Job.WorldSize}
 	found.Useful = useful
 	if !useful {
 		found.Why = "waits least for others"
@@ -216,7 +199,7 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 			continue
 		}
 		if by := part[members[at]]; worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {
-			worst = &late{lateRank(by, by.slow(), share), " in " + spent.most.where(), to.id == "" && len(members) > 2}
+			worst = &late{lateRank(by, by.busyWith(), share), " in " + spent.most.where(), to.id == "" && len(members) > 2}
 			worst.Useful = true
 		}
 	}
@@ -278,22 +261,15 @@ func (r *Report) most(part []*Rank, late *Rank) string {
 	return best
 }
 
-// slow says what a rank does when it comes late.
-func (r *Rank) slow() string {
-	onCore, known := r.onCore()
-	switch {
-	case r.isShortOfCores():
-		return fmt.Sprintf("got a core for %s of the time in which it could run", units.Percent(r.got()))
-	case !known:
-		return "is outside MPI longer"
-	case onCore >= r.Useful()/2:
-		return "is on the CPU longer"
-	case r.CPU.GPU:
-		return "is off the CPU, perhaps on its GPU"
-	case r.CPU.In != "":
-		return "is in " + mapping.OneLine(r.CPU.In)
+// busyWith is what a rank does when others wait for it.
+func (r *Rank) busyWith() string {
+	if why := r.outside(); why != "" {
+		return why
 	}
-	return "is off the CPU: it sleeps, or waits for a device"
+	if on, known := r.onCore(); known {
+		return fmt.Sprintf("is on the CPU for %s of the time", units.Percent(on))
+	}
+	return fmt.Sprintf("is outside MPI for %s of the time", units.Percent(r.Useful()))
 }
 
 // onCore is the share of the rank's time in which its thread, or if that isn't known any, was on a core.

@@ -49,7 +49,7 @@ func TestWhereTimeGoes(t *testing.T) {
 		text  string
 	}{
 		"on the CPU": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(99, 0)}, []Call{two}, LateRanks,
-			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is on the CPU longer"},
+			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is on the CPU for 99 % of the time"},
 		"in a system call": {[]Rank{collectives(0, 80).kernel(99, 0), reads}, []Call{two}, LateRanks, "60 % useful; 40 % of " +
 			"the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is in read of fd 3 (a pipe)"},
 		"asleep": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(3, 0)}, []Call{two}, LateRanks, "60 % useful; " +
@@ -66,17 +66,17 @@ func TestWhereTimeGoes(t *testing.T) {
 			collectives(2, 0).member("b", 2, 10), collectives(3, 0).member("b", 2, 10)}, []Call{
 			calls("MPI_Allreduce", "a", 10, map[int]float64{0: 60, 1: 0}),
 			calls("MPI_Allreduce", "b", 10, map[int]float64{2: 0, 3: 0})}, LateRanks,
-			"ranks 0, 1: 70 % useful; 30 % of the time ranks wait in MPI_Allreduce on a for rank 1 on a, which is outside " +
-				"MPI longer"},
+			"ranks 0,1: 70 % useful; 30 % of the time ranks wait in MPI_Allreduce on a for rank 1 on a, which is outside " +
+				"MPI for 100 % of the time"},
 		"the slowest of a communicator isn't the slowest of all": {[]Rank{
 			collectives(0, 30).member("row", 2, 10).member("col", 3, 10), collectives(1, 90).member("row", 2, 10),
 			collectives(2, 90).member("col", 3, 10), collectives(3, 88).member("col", 3, 10)}, []Call{
 			calls("MPI_Barrier", "row", 10, map[int]float64{0: 20, 1: 90}),
 			calls("MPI_Barrier", "col", 10, map[int]float64{0: 10, 2: 90, 3: 88})}, LateRanks,
-			"26 % useful; 40 % of the time ranks wait in MPI_Barrier on col for rank 0 on a, which is outside MPI longer"},
+			"26 % useful; 40 % of the time ranks wait in MPI_Barrier on col for rank 0 on a, which is outside MPI for 70 % of the time"},
 		"a communicator of which not all is seen": {[]Rank{collectives(0, 80).member("halo", 3, 10),
 			collectives(1, 0).member("halo", 3, 10)}, []Call{two}, LateRanks, "60 % useful; 40 % of the time ranks wait in " +
-			"MPI_Barrier on halo probably for rank 1 on a, which is outside MPI longer"},
+			"MPI_Barrier on halo probably for rank 1 on a, which is outside MPI for 100 % of the time"},
 		"all that is seen waits": {[]Rank{collectives(0, 80).member("halo", 3, 10), collectives(1, 80).member("halo", 3,
 			10)}, []Call{barrier(map[int]float64{0: 80, 1: 80})}, Communication, "20 % useful; 80 % of the time is spent in " +
 			"MPI, mostly in MPI_Barrier on halo, and none of the 2 ranks that are observed, of 3, is late"},
@@ -88,7 +88,7 @@ func TestWhereTimeGoes(t *testing.T) {
 		"a slow master": {[]Rank{of(0, "a", 0, 1, 0, 0), of(1, "a", 0, 80, 0, 0), of(2, "a", 0, 80, 0, 0)}, []Call{
 			calls("MPI_Recv", "world", 10, map[int]float64{0: 1, 1: 80, 2: 80}),
 			calls("MPI_Barrier", "workers", 10, map[int]float64{1: 90, 2: 90})}, LateRanks, "46 % useful; 53 % of the time " +
-			"ranks wait in MPI_Recv on world probably for rank 0 on a, which is outside MPI longer"},
+			"ranks wait in MPI_Recv on world probably for rank 0 on a, which is outside MPI for 99 % of the time"},
 		"another one each time": {[]Rank{collectives(0, 40).kernel(99, 0), collectives(1, 41).kernel(99, 0)}, []Call{
 			barrier(map[int]float64{0: 40, 1: 41})}, LateInTurn,
 			"60 % useful; 40 % of the time is waiting in MPI_Barrier on halo, for a different rank each time"},

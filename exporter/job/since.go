@@ -23,43 +23,23 @@ type Totals struct {
 type rankTotals struct {
 	pid  int
 	time api.StateSeconds
-	cpu  cpuSeconds
-}
-
-// cpuSeconds are those of the process, and of its thread on a core and ready without one; below 0: not known.
-type cpuSeconds [3]float64
-
-// seconds are the fields of which an interval has its part.
-func cpuFields(c *api.CPU) [3]**float64 { return [3]**float64{&c.Seconds, &c.Thread, &c.Queue} }
-
-func cpuOf(r *Rank) (of cpuSeconds) {
-	for i := range of {
-		of[i] = -1
-		if r.CPU == nil {
-			continue
-		}
-		if known := *cpuFields(r.CPU)[i]; known != nil {
-			of[i] = *known
-		}
-	}
-	return of
+	cpu  api.CPU
 }
 
 // cpuSince is what the kernel says of a rank, its times those since then.
-func (c cpuSeconds) since(now *api.CPU) *api.CPU {
+func cpuSince(now *api.CPU, before api.CPU) *api.CPU {
 	if now == nil {
 		return nil
 	}
-	of := *now
-	for i, field := range cpuFields(&of) {
-		switch {
-		case *field == nil:
-		case c[i] < 0:
-			*field = nil
-		default:
-			*field = new(less(**field, c[i]))
+	since := func(now, before *float64) *float64 {
+		if now == nil || before == nil {
+			return nil
 		}
+		return new(less(*now, *before))
 	}
+	of := *now
+	of.Seconds, of.Thread = since(now.Seconds, before.Seconds), since(now.Thread, before.Thread)
+	of.Queue = since(now.Queue, before.Queue)
 	return &of
 }
 
@@ -96,7 +76,11 @@ func (r *Report) Totals() *Totals {
 	t := &Totals{time: r.Time, ranks: make(map[who]rankTotals, len(r.Ranks)), seed: maphash.MakeSeed()}
 	for i := range r.Ranks {
 		of := &r.Ranks[i]
-		t.ranks[of.who()] = rankTotals{of.PID, of.Time, cpuOf(of)}
+		was := rankTotals{pid: of.PID, time: of.Time}
+		if of.CPU != nil {
+			was.cpu = api.CPU{Seconds: of.CPU.Seconds, Thread: of.CPU.Thread, Queue: of.CPU.Queue}
+		}
+		t.ranks[of.who()] = was
 	}
 	add := func(what quantity, value float64) {
 		t.numbers = append(t.numbers, total{hash(t, what), value})
@@ -184,7 +168,7 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 		for state := range r.Time {
 			r.Time[state] = less(r.Time[state], b.time[state])
 		}
-		if r.CPU = b.cpu.since(r.CPU); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
+		if r.CPU = cpuSince(r.CPU, b.cpu); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
 			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
 		}
 		if times := r.Time.Sum() / seconds; times > 2 {

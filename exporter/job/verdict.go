@@ -141,7 +141,7 @@ func (r *Report) divide(observed []*Rank, v *Verdict) {
 		v.State, v.Late, v.Text = Healthy, nil, Healthy+": "+units.Percent(v.Efficiency.Parallel)+" useful"
 	}
 	if len(of) < len(observed) {
-		v.Text = list(of) + ": " + v.Text
+		v.Text = ranksOf(of) + ": " + v.Text
 	}
 }
 

@@ -78,22 +78,22 @@ func TestVerdicts(t *testing.T) {
 		"a slow rank in a halo exchange": {
 			[]Rank{of(0, "a", 0, 66, 0, 0), of(1, "a", 0, 66, 0, 0), of(2, "b", 0, 1, 0, 0), of(3, "b", 0, 66, 0, 0)},
 			"MPI_Waitall", LateRanks, "50 % useful; 49 % of the time ranks wait in MPI_Waitall probably for rank 2 on b, which is " +
-				"outside MPI longer"},
+				"outside MPI for 99 % of the time"},
 		"a slow rank in collectives": {
 			[]Rank{of(0, "a", 0, 0, 66, 0), of(1, "a", 0, 0, 66, 0), of(2, "b", 0, 0, 1, 0)},
 			"", LateRanks, "56 % useful; 43 % of the time ranks wait probably for rank 2 on b, which is outside MPI " +
-				"longer"},
+				"for 99 % of the time"},
 		"a little late": {
 			[]Rank{of(0, "a", 0, 24, 0, 0), of(1, "a", 0, 0, 0, 0)}, "", Healthy,
-			"healthy: 88 % useful; 12 % of the time ranks wait for rank 1 on a, which is outside MPI longer"},
+			"healthy: 88 % useful; 12 % of the time ranks wait for rank 1 on a, which is outside MPI for 100 % of the time"},
 		"a late receiver, whose senders can't send": {
 			[]Rank{of(0, "a", 80, 0, 0, 0), of(1, "a", 80, 0, 0, 0), of(2, "a", 0, 1, 0, 0)}, "MPI_Send on world",
 			LateRanks, "46 % useful; 53 % of the time ranks wait in MPI_Send on world probably for rank 2 on a, which is " +
-				"outside MPI longer"},
+				"outside MPI for 99 % of the time"},
 		"little is useful, and one rank is a little late": {
 			[]Rank{of(0, "a", 0, 68, 0, 0), of(1, "a", 0, 83, 0, 0), of(2, "a", 0, 85, 0, 0)}, "MPI_Wait", Communication,
 			"21 % useful; 79 % of the time is spent in MPI, mostly in MPI_Wait; 11 % of the time ranks wait in " +
-				"MPI_Wait probably for rank 0 on a, which is outside MPI longer"},
+				"MPI_Wait probably for rank 0 on a, which is outside MPI for 32 % of the time"},
 		"a rank that was observed for a moment": {
 			[]Rank{of(0, "a", 0, 50, 0, 0), brief}, "", Communication,
 			"50 % useful; 50 % of the time is spent in MPI, and no rank is late"},
@@ -152,7 +152,7 @@ func TestVerdicts(t *testing.T) {
 			[]Rank{in(0, "MPI_Recv", "halo", 480)}, "MPI_Recv on halo", Communication,
 			"0 % useful; 100 % of the time is spent in MPI, mostly in MPI_Recv on halo, and no rank is late"},
 		"one of many": {[]Rank{in(0, "MPI_Recv", "halo", 480)}, "", Waits,
-			"the only rank of 1000 that is observed has been in MPI_Recv on halo for 8m0s"},
+			"the rank that is observed, of 1000, has been in MPI_Recv on halo for 8m0s"},
 		"not yet hung": {
 			[]Rank{in(0, "MPI_Barrier", "halo", 40), in(1, "MPI_Barrier", "halo", 41)}, "", Waits,
 			"all 2 ranks have been in MPI_Barrier on halo for 40s"},
