@@ -50,7 +50,7 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 			})
 			message := weak.Make(n.message("mpit_calls_total").Metric[1])
 
-			n.finish(r, mpit.EndFinalize) // the last one of its world
+			n.finish(r, mpit.EndExit) // the last one of its world
 			read(n)
 			clock.advance(time.Hour)
 			read(n)
