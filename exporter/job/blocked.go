@@ -29,8 +29,12 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 		switch {
 		case of.ended() || of.isUnknown():
 		case of.inOneCall():
-			if in = append(in, of); len(in) == 1 || of.Running < shortest {
-				shortest = of.Running
+			since := of.Running
+			if len(of.Threads) > 0 {
+				since = of.Threads[0].Call.Seconds
+			}
+			if in = append(in, of); len(in) == 1 || since < shortest {
+				shortest = since
 			}
 		default:
 			elsewhere = append(elsewhere, of)

@@ -258,6 +258,13 @@ func (r *Report) most(part []*Rank, late *Rank) string {
 			best, most = " in "+call.where(), spent
 		}
 	}
+	finalize := 0.0
+	for _, of := range part {
+		finalize += of.Time[api.Finalize]
+	}
+	if finalize > most {
+		return " in " + finalizes
+	}
 	return best
 }
 

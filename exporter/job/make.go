@@ -63,8 +63,11 @@ func (m *maker) addRank(of *api.RankValues) {
 	}
 	if c := s.Calls; c != nil {
 		rank.Time, rank.Comms, rank.CPU = c.State, c.Comms, c.CPU
-		if s.EndReason != endsWell {
+		switch finalize := c.State[api.Finalize]; {
+		case s.EndReason != endsWell:
 			rank.Threads = c.Threads
+		case finalize > 0 && c.State[api.Ended] == 0: // it is still there, as far as the exporter knows
+			rank.Threads = []api.Thread{{Main: true, Call: &api.CallUnderWay{Function: finalizes, Seconds: finalize}}}
 		}
 		rank.threaded = len(c.Threads) == 0 && (s.ThreadLevel == "serialized" || s.ThreadLevel == "multiple")
 		if c.Long != nil && s.EndReason != endsWell {

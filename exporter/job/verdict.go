@@ -13,8 +13,10 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// ended says that the rank has ended, or that nobody has heard of it lately.
-func (r *Rank) ended() bool { return r.State == "ended" || r.State == StateGone }
+// ended says that the rank has ended, and isn't in MPI_Finalize any more, or that it hasn't been heard of lately.
+func (r *Rank) ended() bool {
+	return r.State == StateGone || r.State == "ended" && (r.End != endsWell || len(r.Threads) == 0)
+}
 
 // broken is how it has ended, if not by MPI_Finalize: lost, abort, exit.
 func (r *Rank) broken() string {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
 )
 
 // of is a rank of which 100 s were observed.
@@ -220,4 +221,23 @@ func TestEfficiencies(t *testing.T) {
 
 	never := reportOf("", of(0, "a", 0, 100, 0, 0), of(1, "a", 0, 100, 0, 0)).verdict().Efficiency
 	assert.Equal(t, Efficiency{Ranks: 2}, *never, "of nothing useful there is no balance")
+}
+
+// A rank in MPI_Finalize has ended for its exporter, but waits there for the others.
+func TestInFinalize(t *testing.T) {
+	list := api.ValueList{Time: jobtest.Began.Add(130 * time.Second)}
+	early, works := jobtest.RankOf(0, "node1", 98), jobtest.RankOf(1, "node1", 128)
+	early.Rank.WorldSize, works.Rank.WorldSize = 2, 2
+	early.Rank.Calls.State[api.Finalize] = 30
+	works.Rank.Ended, works.Rank.State, works.Rank.EndReason = nil, "up", ""
+	works.Rank.Calls.Threads = []api.Thread{{Main: true, Moved: 29}}
+	list.Ranks = []api.RankValues{early, works}
+	v := Of([]api.ValueList{list}, nil)[0].Verdict
+	assert.Equal(t, Waits, v.State)
+	assert.Equal(t, "rank 0 has waited 30s in MPI_Finalize, probably for rank 1 on node1, which has made no MPI call for 29s",
+		v.Text)
+
+	list.Ranks[0].Rank.Calls.State[api.Ended] = 1 // its process has gone
+	v = Of([]api.ValueList{list}, nil)[0].Verdict
+	assert.Equal(t, Healthy, v.State, v.Text)
 }
