@@ -309,7 +309,7 @@ func (r *Rank) outside() string {
 	off := known && on < r.Useful()/2
 	away := len(r.Threads) > 0 && r.Threads[0].Call == nil && r.Threads[0].Moved >= Waiting.Seconds()
 	switch {
-	case r.isShortOfCores():
+	case r.got() < 1:
 		return fmt.Sprintf("got a core for %s of the time in which it could run", units.Percent(r.got()))
 	case off && r.CPU.GPU:
 		return "is off the CPU, perhaps on its GPU"

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -18,24 +17,25 @@ import (
 type communicator struct {
 	kind, name string
 	id         string // empty: not known
+	size       int
 }
 
 // on is the communicator, window or file of a rank's call.
 func (r *Rank) on(c Called) communicator {
-	of := communicator{c.Kind, c.Object, ""}
+	of := communicator{kind: c.Kind, name: c.Object}
 	for i := range r.Comms {
 		if comm := &r.Comms[i]; c.Kind == "comm" && comm.Name == c.Object {
 			if of.id != "" {
-				return communicator{c.Kind, c.Object, ""} // there are several
+				return communicator{kind: c.Kind, name: c.Object} // there are several
 			}
-			of.id = comm.ID
+			of.id, of.size = comm.ID, comm.Size
 		}
 	}
 	return of
 }
 
-// parts are the ranks that have worked together: those that have called on one object more than a few times or for
-// long. All have called on MPI_COMM_WORLD once.
+// parts are the ranks that have worked together: those that have called on one object, in a whole run more than a few
+// times or for long, as all have called on MPI_COMM_WORLD once.
 func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
 	root := make([]int, len(observed))
 	for i := range root {
@@ -54,7 +54,7 @@ func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
 		if call.Object == "" || len(call.ranks) == 0 {
 			continue
 		}
-		often := call.Calls > 3*float64(len(call.ranks))
+		often := !r.Whole || call.Calls > 3*float64(len(call.ranks))
 		for i, of := range observed {
 			if spent, is := call.ranks[of.who()]; is && (often || spent >= noted*of.Time.Sum()) {
 				on := of.on(call.Called)
@@ -73,9 +73,7 @@ func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
 		by[find(i)] = append(by[find(i)], of)
 	}
 	for _, i := range slices.Sorted(maps.Keys(by)) {
-		if len(by[i]) > 1 || len(observed) == 1 {
-			parts = append(parts, by[i])
-		}
+		parts = append(parts, by[i])
 	}
 	return parts
 }
@@ -84,18 +82,21 @@ func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
 type late struct {
 	LateRank
 
-	where    string // in which call: " in MPI_Barrier on world"
+	in       *Call // in which they wait; nil: not known
 	probably bool
 }
 
 // text says how long ranks wait for it.
 func (l *late) text() string {
-	hint := ""
-	if l.probably {
-		hint = "probably "
+	where := ""
+	if l.in != nil {
+		where = " in " + l.in.where()
 	}
-	return fmt.Sprintf("; %s of the time ranks wait%s %sfor rank %d on %s, which %s", units.Percent(l.Share), l.where, hint,
-		l.Rank, l.Node, l.Why)
+	if l.probably {
+		where += " probably"
+	}
+	return fmt.Sprintf("; %s of the time ranks wait%s for rank %d on %s, which %s", units.Percent(l.Share), where, l.Rank,
+		l.Node, l.Why)
 }
 
 // lateRank makes one of a rank that others wait for.
@@ -146,9 +147,9 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *la
 		return nil
 	}
 	by := part[at]
-	found := &late{lateRank(by, by.busyWith(), share), r.most(part, by), len(part) > 2 || len(r.Ranks) < r.Job.WorldSize}
-	found.Useful = useful
-	if !useful {
+	call, _ := r.most(part, by)
+	found := &late{lateRank(by, by.busyWith(), share), call, len(part) > 2 || len(r.Ranks) < r.Job.WorldSize}
+	if found.Useful = useful; !useful {
 		found.Why = "waits least for others"
 		switch {
 		case by.Share(api.File) >= max(by.Share(api.Send), noted):
@@ -161,30 +162,26 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *la
 }
 
 // lateOnOne finds the rank that the members of one communicator wait for in its collectives: who comes last spends
-// least in them. All members have to be seen, and to have come equally far.
+// least in them. All members have to be seen.
 func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 	type spent struct {
-		in    map[int]float64 // share of the time of each that has called, by its index
-		most  *Call
-		often bool
+		in   map[int]float64 // share of the time of each that has called, by its index
+		most *Call           // calls are sorted
 	}
 	on := map[communicator]*spent{}
 	for c := range r.Calls {
 		call := &r.Calls[c]
-		if !isCollective(call.Function) || call.Object == mapping.Unnamed {
+		if !isCollective(call.Function) || call.Object == mapping.Unnamed || call.Calls < 2*float64(len(call.ranks)) {
 			continue
 		}
 		for i, of := range part {
-			seconds, is := call.ranks[of.who()]
-			if !is {
-				continue
+			if seconds, is := call.ranks[of.who()]; is {
+				to := of.on(call.Called)
+				if on[to] == nil {
+					on[to] = &spent{map[int]float64{}, call}
+				}
+				on[to].in[i] += seconds / of.Time.Sum()
 			}
-			to := of.on(call.Called)
-			if on[to] == nil {
-				on[to] = &spent{map[int]float64{}, call, false}
-			}
-			on[to].in[i] += seconds / of.Time.Sum()
-			on[to].often = on[to].often || call.Calls >= 2*float64(len(call.ranks))
 		}
 	}
 	for to, spent := range on {
@@ -195,32 +192,16 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 		}
 		at, share := standsOut(lost)
 		share *= float64(len(members)) / float64(len(part))
-		if at < 0 || share < noted || !spent.often || to.id != "" && !allCame(part, members, to.id) {
+		if at < 0 || share < noted || to.id != "" && to.size != len(members) {
 			continue
 		}
 		if by := part[members[at]]; worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {
-			worst = &late{lateRank(by, by.busyWith(), share), " in " + spent.most.where(), to.id == "" && len(members) > 2}
+			proved := to.id != "" && waitsForAll(spent.most.Function)
+			worst = &late{lateRank(by, by.busyWith(), share), spent.most, !proved && len(members) > 2}
 			worst.Useful = true
 		}
 	}
 	return worst
-}
-
-// allCame says whether ranks are all members of a communicator, and have begun as many collectives on it, but for one
-// that is under way.
-func allCame(part []*Rank, members []int, id string) bool {
-	least, most := uint64(math.MaxUint64), uint64(0)
-	for _, i := range members {
-		at := slices.IndexFunc(part[i].Comms, func(c api.Comm) bool { return c.ID == id })
-		comm := &part[i].Comms[at]
-		if comm.Size != len(members) {
-			return false
-		}
-		if comm.Number != nil {
-			least, most = min(least, *comm.Number), max(most, *comm.Number)
-		}
-	}
-	return most <= least || most-least <= 1
 }
 
 // isCollective says whether a function may have to wait for all members of a communicator.
@@ -231,41 +212,52 @@ func isCollective(function string) bool {
 		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// most names the call in which ranks have spent most time, but for one of them that they wait for (nil: none), on an
-// object that it has called on, too.
-func (r *Report) most(part []*Rank, late *Rank) string {
-	shared := map[communicator]bool{{}: true}
-	for c := range r.Calls {
-		if call := &r.Calls[c]; late != nil && call.ranks != nil {
-			if _, is := call.ranks[late.who()]; is {
-				shared[communicator{call.Kind, call.Object, ""}] = true
-			}
-		}
+// isSlow says that a collective takes far longer than its few bytes do.
+func (c *Call) isSlow() bool {
+	bytes := 0.0
+	for _, moved := range c.Bytes {
+		bytes += moved
 	}
-	best, most := "", 0.0
+	return isCollective(c.Function) && bytes <= small*c.Calls && c.Seconds >= 0.01*c.Calls
+}
+
+// most is the call in which ranks have spent most time, but for one that they wait for (nil: none), on an object that it
+// has called on, too; nil: none.
+func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
+	type object struct{ kind, name string }
+	shared := map[object]bool{{}: true}
 	for c := range r.Calls {
-		call, spent := &r.Calls[c], 0.0
-		if call.ranks == nil {
-			spent = call.Seconds
+		call := &r.Calls[c]
+		if late == nil {
+			break
 		}
-		for _, of := range part {
-			if of != late && (late == nil || shared[communicator{call.Kind, call.Object, ""}] &&
-				of.on(call.Called) == late.on(call.Called)) {
-				spent += call.ranks[of.who()]
-			}
-		}
-		if spent > most {
-			best, most = " in "+call.where(), spent
+		if _, is := call.ranks[late.who()]; is {
+			shared[object{call.Kind, call.Object}] = true
 		}
 	}
 	finalize := 0.0
 	for _, of := range part {
 		finalize += of.Time[api.Finalize]
 	}
-	if finalize > most {
-		return " in " + finalizes
+	if finalize > 0 {
+		most, seconds = &Call{Called: Called{Function: finalizes}}, finalize
 	}
-	return best
+	for c := range r.Calls {
+		call, spent := &r.Calls[c], 0.0
+		if call.ranks == nil {
+			spent = call.Seconds
+		}
+		for _, of := range part {
+			if of != late && (late == nil || shared[object{call.Kind, call.Object}] &&
+				of.on(call.Called) == late.on(call.Called)) {
+				spent += call.ranks[of.who()]
+			}
+		}
+		if spent > seconds {
+			most, seconds = call, spent
+		}
+	}
+	return most, seconds
 }
 
 // busyWith is what a rank does when others wait for it.
@@ -291,74 +283,46 @@ func (r *Rank) onCore() (share float64, known bool) {
 	return *on / r.Time.Sum(), true
 }
 
-// isShortOfCores says that the rank was ready to run without a core for much of its time.
-func (r *Rank) isShortOfCores() bool {
-	return r.CPU != nil && r.CPU.Thread != nil && r.CPU.Queue != nil && *r.CPU.Queue >= queued*r.Time.Sum()
-}
-
-// got is the share of the time in which it could run that such a rank had a core.
-func (r *Rank) got() float64 { return *r.CPU.Thread / (*r.CPU.Thread + *r.CPU.Queue) }
-
-// shortOfCores is how many ranks are, and which part of their time they got a core.
-func shortOfCores(part []*Rank) (short int, got float64) {
-	for _, of := range part {
-		if of.isShortOfCores() {
-			short++
-			got += of.got()
-		}
+// got is the share of the time in which it could run that a rank had a core; 1 if it hardly had to wait for one, or
+// nothing is known of that.
+func (r *Rank) got() float64 {
+	c := r.CPU
+	if c == nil || c.Thread == nil || c.Queue == nil || *c.Queue < queued*r.Time.Sum() || *c.Queue <= 0 {
+		return 1
 	}
-	return short, got / float64(max(short, 1))
+	return *c.Thread / (*c.Thread + *c.Queue)
 }
 
-// idle is the share of their time in which ranks neither compute nor communicate; 0: one of them does, or it isn't
-// known.
-func idle(part []*Rank) (share float64) {
+// usage is how ranks use their cores and MPI.
+type usage struct {
+	short  int     // ranks without a core for much of their time
+	got    float64 // what part of their time they got one, in the mean
+	away   float64 // share of time in which all neither compute nor communicate; 0: one does, or it isn't known
+	losing int     // ranks that lose time in MPI
+	known  bool    // how long all were without a core
+}
+
+func usageOf(part []*Rank) usage {
+	u := usage{known: true}
+	idle := true
 	for _, of := range part {
+		if got := of.got(); got < 1 {
+			u.short++
+			u.got += got
+		}
 		on, known := of.onCore()
 		away := of.Share(api.Outside, api.Poll)
-		if !known || of.CPU.GPU || away < Efficient || on > 1-Efficient && of.Share(api.Poll) < Efficient {
-			return 0
-		}
-		share += away / float64(len(part))
-	}
-	return share
-}
-
-// losing is how many ranks lose time in MPI.
-func losing(part []*Rank) (ranks int) {
-	for _, of := range part {
+		u.away += away / float64(len(part))
+		idle = idle && known && !of.CPU.GPU && away >= Efficient &&
+			(on <= 1-Efficient || of.Share(api.Poll) >= Efficient)
 		if 1-of.Useful() >= noted {
-			ranks++
+			u.losing++
 		}
+		u.known = u.known && of.CPU != nil && of.CPU.Queue != nil
 	}
-	return ranks
-}
-
-// inTurn finds a collective of few bytes that takes far longer than those take, where no rank lacks a core: which one
-// the others wait for differs from time to time.
-func (r *Report) inTurn(part []*Rank) (share float64, where string) {
-	total := 0.0
-	for _, of := range part {
-		if of.CPU == nil || of.CPU.Queue == nil || of.isShortOfCores() {
-			return 0, ""
-		}
-		total += of.Time.Sum()
+	u.got /= float64(max(u.short, 1))
+	if !idle {
+		u.away = 0
 	}
-	for c := range r.Calls {
-		call, bytes, spent := &r.Calls[c], 0.0, 0.0
-		for _, moved := range call.Bytes {
-			bytes += moved
-		}
-		for _, of := range part {
-			spent += call.ranks[of.who()]
-		}
-		if isCollective(call.Function) && call.Calls > 0 && bytes <= small*call.Calls && call.Seconds >= 0.01*call.Calls &&
-			spent/total > share {
-			share, where = spent/total, " in "+call.where()
-		}
-	}
-	if share < Late {
-		return 0, ""
-	}
-	return share, where
+	return u
 }

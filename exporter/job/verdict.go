@@ -149,33 +149,37 @@ func (r *Report) divide(observed []*Rank, v *Verdict) {
 
 // judge says where the time of ranks goes that work together.
 func (r *Report) judge(part []*Rank, v *Verdict) {
-	useful := efficiency(part).Parallel
-	short, got := shortOfCores(part)
-	turns, inTurn := r.inTurn(part)
-	away := idle(part)
-	late := ""
+	useful, use, late := efficiency(part).Parallel, usageOf(part), ""
 	if l := r.late(part); l != nil {
 		v.Late, late = &l.LateRank, l.text()
 	}
+	where, total := "", 0.0
+	for _, of := range part {
+		total += of.Time.Sum()
+	}
+	call, share := r.most(part, nil)
+	if share /= total; call != nil {
+		where = " in " + call.where()
+	}
 	v.Text = units.Percent(useful) + " useful"
 	switch {
-	case short > 0 && (v.Late == nil || short > 1):
+	case use.short > 1 || use.short > 0 && v.Late == nil:
 		v.State, v.Late = NoCore, nil
-		v.Text = fmt.Sprintf("%s got a core for %s of the time in which they could run", units.Count(short, "rank"),
-			units.Percent(got))
+		v.Text = fmt.Sprintf("%s got a core for %s of the time in which they could run", units.Count(use.short, "rank"),
+			units.Percent(use.got))
 	case v.Late != nil && v.Late.Share >= Late:
 		v.State, v.Text = LateRanks, v.Text+late
-	case away > 0:
-		v.State, v.Text = Idle, units.Percent(away)+" of the time ranks neither compute nor communicate"
-	case useful >= Efficient || len(part) > 2 && losing(part) < 2:
+	case use.away > 0:
+		v.State, v.Text = Idle, units.Percent(use.away)+" of the time ranks neither compute nor communicate"
+	case useful >= Efficient || len(part) > 2 && use.losing < 2:
 		v.State, v.Text = Healthy, Healthy+": "+v.Text+late
-	case v.Late == nil && turns > 0:
+	case v.Late == nil && use.known && share >= Late && call.isSlow():
 		v.State = LateInTurn
-		v.Text += fmt.Sprintf("; %s of the time is waiting%s, for a different rank each time", units.Percent(turns), inTurn)
+		v.Text += fmt.Sprintf("; %s of the time is waiting%s, for a different rank each time", units.Percent(share), where)
 	default:
 		v.State = Communication
 		v.Text += fmt.Sprintf("; %s of the time is spent in MPI", units.Percent(1-useful))
-		if where := r.most(part, nil); where != "" {
+		if where != "" {
 			v.Text += ", mostly" + where
 		}
 		if late == "" && len(r.Ranks) < r.Job.WorldSize {
@@ -230,6 +234,7 @@ func (r *Report) stuck(ranks []Rank, v *Verdict) bool {
 	for i := range ranks {
 		all[i] = &ranks[i]
 	}
+	slices.SortStableFunc(all, func(a, b *Rank) int { return cmp.Compare(a.Rank, b.Rank) }) // for sentences
 	if f, found := newGraph(all).find(); found {
 		v.State, v.Text = f.state, f.text
 		if len(f.ranks) == 1 {
