@@ -347,39 +347,6 @@ func availableMemory() uint64 {
 	return 0
 }
 
-// BenchmarkGather is BenchmarkScrape for somebody else's handler: samples to metric families.
-func BenchmarkGather(b *testing.B) {
-	b.Run("by=mpit-exporter", func(b *testing.B) {
-		e, touch := benchExporter(b, benchRanks, benchSeries)
-		benchGather(b, touch, func() (int, error) {
-			families, done, err := e.Gather(b.Context())
-			done()
-			return len(families), err
-		})
-	})
-	b.Run("by=client_golang", func(b *testing.B) {
-		o, registry := newOrdinary(b, benchRanks, benchSeries)
-		benchGather(b, o.touch, func() (int, error) {
-			families, err := registry.Gather()
-			return len(families), err
-		})
-	})
-}
-
-func benchGather(b *testing.B, touch func(), gather func() (families int, err error)) {
-	b.ReportAllocs()
-	var cpu cpuMeter
-	cpu.start()
-	for b.Loop() {
-		touch()
-		if families, err := gather(); err != nil || families < benchSeries {
-			b.Fatal(err, families)
-		}
-	}
-	cpu.stop()
-	cpu.report(b, benchRanks*benchSeries)
-}
-
 // BenchmarkRound is a whole scrape of ranks behind Unix sockets, all in this process: it counts what ranks do as well.
 func BenchmarkRound(b *testing.B) {
 	for _, ranks := range []int{64, 256, 1024} {

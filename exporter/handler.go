@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,7 +15,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 )
@@ -143,7 +143,7 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 		for _, f := range more {
 			foreign[f] = true
 		}
-		families = exposition.MergeFamilies(families, more)
+		families = mergeFamilies(families, more)
 	}
 
 	var options []expfmt.EncoderOption
@@ -173,6 +173,14 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 	}
 	page := l.bodies[w]
 	return &rendered{response: page.Response(own, end), page: page, ended: l.ended, release: release}, nil
+}
+
+// mergeFamilies merges two lists; where a name stands in both, the first's stays. The result is sorted by name.
+func mergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
+	byName := func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) }
+	all := slices.Concat(a, b)
+	slices.SortStableFunc(all, byName)
+	return slices.CompactFunc(all, func(a, b *dto.MetricFamily) bool { return byName(a, b) == 0 })
 }
 
 // send writes it to the client.

@@ -21,7 +21,7 @@ import (
 func TestRemovedRankIsNotHeld(t *testing.T) {
 	var reader *OTelReader
 	for name, read := range map[string]func(n *node){
-		"messages": func(n *node) { n.scrape() },
+		"protobuf": func(n *node) { n.scrape() },
 		"text":     func(n *node) { get(n.Handler(), "/metrics") },
 		"metric data": func(n *node) {
 			scopes, done, err := reader.Read(n.t.Context())
@@ -48,7 +48,6 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 				figures = weak.Make(c.figures.(*series.Rank))
 				one = weak.Make(c.figures.Series()[0])
 			})
-			message := weak.Make(n.message("mpit_calls_total").Metric[1])
 
 			n.finish(r, mpit.EndFinalize) // the last one of its world
 			read(n)
@@ -56,7 +55,7 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 			read(n)
 			assert.Eventually(t, func() bool {
 				runtime.GC()
-				return figures.Value() == nil && one.Value() == nil && message.Value() == nil
+				return figures.Value() == nil && one.Value() == nil
 			}, longest, time.Millisecond)
 		})
 	}

@@ -95,9 +95,6 @@ func (p *page) recover(err *error) {
 func (p *page) make(want readers) *result {
 	b := p.board
 	r := &result{ended: p.refresh()}
-	if want[asMessages] > 0 {
-		r.messages = b.Messages()
-	}
 	for w, style := range styles {
 		if want[w] > 0 {
 			style.Created = p.cfg.Created
@@ -115,11 +112,6 @@ func (p *page) make(want readers) *result {
 	var err error
 	if r.own, err = p.self.Gather(); err != nil {
 		p.log.Error("gathering the exporter's metrics of itself failed", "err", err)
-	}
-	if r.messages != nil {
-		r.families = exposition.MergeFamilies(r.messages.Families(), r.own)
-		r.messages.Lease(want[asMessages])
-		r.messages.Forget() // they are not to be held when their series have left
 	}
 	for _, w := range []way{asPoints, asExponential} {
 		for i, list := range r.data[w].list {
