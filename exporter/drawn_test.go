@@ -102,7 +102,7 @@ func byPage(t require.TestingT, p *board.Board, s exposition.Style) string {
 	extra := body.NewExtra()
 	defer extra.Release()
 	var text strings.Builder
-	require.NoError(t, b.Response(extra, "").WriteTo(&text, ""))
+	require.NoError(t, b.Response(extra, "").WriteTo(&text, false))
 	return text.String()
 }
 

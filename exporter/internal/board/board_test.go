@@ -65,7 +65,7 @@ func familiesOf(t *testing.T, p *Board) (list []*dto.MetricFamily) {
 	b := p.Write(exposition.Style{Format: exposition.Protobuf}, 1)
 	defer b.Release()
 	var text bytes.Buffer
-	require.NoError(t, b.Response(body.NewExtra(), "").WriteTo(&text, ""))
+	require.NoError(t, b.Response(body.NewExtra(), "").WriteTo(&text, false))
 	decoder := expfmt.NewDecoder(&text, expfmt.NewFormat(expfmt.TypeProtoDelim))
 	for {
 		f := &dto.MetricFamily{}
