@@ -63,7 +63,6 @@ func (ps *pages) commit(asked *questions, want readers) (r *result, err error) {
 	ps.at.Store(&at)
 	g := ps.lock()
 	defer g.unlock()
-	g.giveBack()
 	g.inquire()
 	return r, nil
 }

@@ -110,7 +110,6 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		ControlVariableInterval: flags.cvarInterval,
 
 		FinalTaken: options.FinalTaken,
-		GiveBack:   giveBack,
 	})
 	if err != nil {
 		return n, fmt.Errorf("exporter: %w", err)
