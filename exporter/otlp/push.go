@@ -22,7 +22,6 @@ type Pusher struct {
 	cfg     Config
 	source  Source
 	sender  *sender
-	deltas  *deltas // nil: all is cumulative
 	metrics *metrics
 	limit   int // of a message
 
@@ -53,12 +52,6 @@ func newPusher(ctx context.Context, cfg Config, source Source, retry time.Durati
 		return nil, err
 	}
 	p := &Pusher{cfg: cfg, source: source, metrics: newMetrics(), limit: maxMessage, turn: make(chan struct{}, 1)}
-	if cfg.done.sums == metricdata.DeltaTemporality || cfg.done.histograms == metricdata.DeltaTemporality {
-		if cfg.Since.IsZero() {
-			cfg.Since = time.Now()
-		}
-		p.deltas = newDeltas(cfg.done.sums, cfg.done.histograms, cfg.Since)
-	}
 	if p.sender, err = newSender(ctx, cfg, retry); err != nil {
 		return nil, err
 	}
@@ -100,11 +93,7 @@ func (p *Pusher) Push(ctx context.Context) (points int, err error) {
 	return p.push(ctx, func(ctx context.Context) ([]metricdata.ScopeMetrics, func(), error) {
 		ctx, cancel := context.WithTimeout(ctx, min(maxRead, p.cfg.PushTimeout/2))
 		defer cancel()
-		scopes, delivered, err := p.source.Read(ctx)
-		if err == nil && p.deltas != nil {
-			defer p.deltas.pushed()
-		}
-		return scopes, delivered, err
+		return p.source.Read(ctx)
 	})
 }
 
@@ -135,12 +124,7 @@ func (p *Pusher) push(ctx context.Context, read reading) (int, error) {
 		p.log(ctx, err, remedy(&p.cfg, &reply{}, err))
 		return 0, err
 	}
-	blocks := blocks(p.deltas, scopes)
-	if p.deltas != nil {
-		p.metrics.points.WithLabelValues(pointsBase).Add(float64(p.deltas.takeBased()))
-		p.metrics.series.Set(float64(p.deltas.size()))
-	}
-	batches, tooLarge := pack(p.cfg.done.resource, blocks, p.limit)
+	batches, tooLarge := pack(p.cfg.done.resource, blocks(scopes), p.limit)
 	p.metrics.points.WithLabelValues(pointsTooLarge).Add(float64(tooLarge))
 	if len(batches) == 0 && tooLarge == 0 {
 		delivered()
@@ -193,7 +177,6 @@ func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, fail
 		sent.message = cmp.Or(r.message, sent.message)
 		count(pointsSent, b.points-rejected)
 		count(pointsRejected, rejected)
-		b.delivered()
 	}
 	return sent, failed, failure
 }
