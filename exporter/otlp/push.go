@@ -121,7 +121,7 @@ func (p *Pusher) push(ctx context.Context, read reading) (int, error) {
 	if err != nil {
 		p.metrics.done(begun, pushFailure)
 		err = fmt.Errorf("reading the ranks: %w", err)
-		p.log(ctx, err, remedy(&p.cfg, &reply{}, err))
+		p.log(ctx, err)
 		return 0, err
 	}
 	batches, tooLarge := pack(p.cfg.done.resource, blocks(scopes), p.limit)
@@ -130,16 +130,15 @@ func (p *Pusher) push(ctx context.Context, read reading) (int, error) {
 		delivered()
 		return 0, nil
 	}
-	sent, failed, err := p.send(ctx, batches)
+	sent, err := p.send(ctx, batches)
 	if err != nil {
 		p.metrics.done(begun, pushFailure)
-		do := remedy(&p.cfg, failed, err)
-		p.log(ctx, err, do)
-		return sent.accepted, fmt.Errorf("pushing to %s: %w; %s", p.cfg.Target(), err, do)
+		p.log(ctx, err)
+		return sent.accepted, fmt.Errorf("pushing to %s: %w", p.cfg.Target(), err)
 	}
 	delivered()
 	p.metrics.done(begun, pushSuccess)
-	p.log(ctx, nil, "")
+	p.log(ctx, nil)
 	p.complain(ctx, sent, tooLarge)
 	return sent.accepted, nil
 }
@@ -152,8 +151,8 @@ type outcome struct {
 }
 
 // send sends one message after the other. After one that the receiver does not like the others still go; if it is
-// away they don't. failed is what it said of the first that failed.
-func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, failed *reply, failure error) {
+// away they don't.
+func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, failure error) {
 	p.sender.prepare()
 	count := func(result string, n int) { p.metrics.points.WithLabelValues(result).Add(float64(n)) }
 	away := false
@@ -165,9 +164,7 @@ func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, fail
 		r, err := p.sendOne(ctx, b)
 		if err != nil {
 			count(pointsFailed, b.points)
-			if failure == nil {
-				failure, failed = err, r
-			}
+			failure = cmp.Or(failure, err)
 			away = !r.ofThisMessage()
 			continue
 		}
@@ -178,7 +175,7 @@ func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, fail
 		count(pointsSent, b.points-rejected)
 		count(pointsRejected, rejected)
 	}
-	return sent, failed, failure
+	return sent, failure
 }
 
 func (p *Pusher) sendOne(ctx context.Context, b *batch) (*reply, error) {
@@ -188,11 +185,11 @@ func (p *Pusher) sendOne(ctx context.Context, b *batch) (*reply, error) {
 }
 
 // log says once that pushes fail, and once that they work again.
-func (p *Pusher) log(ctx context.Context, err error, remedy string) {
+func (p *Pusher) log(ctx context.Context, err error) {
 	switch {
 	case err != nil && !p.outage:
 		p.cfg.Logger.ErrorContext(ctx, "OTLP: can't push; said once until it works again", "endpoint", p.cfg.Target(),
-			"protocol", p.cfg.Protocol, "err", err.Error(), "remedy", remedy)
+			"protocol", p.cfg.Protocol, "err", err.Error())
 	case err == nil && p.outage:
 		p.cfg.Logger.InfoContext(ctx, "OTLP: pushing works again", "endpoint", p.cfg.Target())
 	}
