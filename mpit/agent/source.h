@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Both sides name it; one that doesn't know the other's number keeps its hands off. */
-#define SOURCE_VERSION 4
+#define SOURCE_VERSION 5
 
 #define SOURCE_SYMBOL "mpit_agent_source"
 
@@ -74,6 +74,14 @@ struct source_calls {
 	uintptr_t from;       /* address that it returns to, in whatever has called MPI */
 };
 
+/* A communicator. What isn't known is 0. */
+struct source_comm {
+	uint32_t object;
+	uint64_t identity; /* the same in all members; of the world's communicators no other has it */
+	uint64_t begun;    /* how many collectives the process has begun on it, + 1 */
+};
+typedef void source_comm_function(void *context, const struct source_comm *comm);
+
 struct source {
 	uint32_t version; /* SOURCE_VERSION; stands first for ever */
 
@@ -111,6 +119,10 @@ struct source {
 
 	/* What happens now; calls nothing of MPI's, takes microseconds. False: there was no memory to know it. */
 	bool (*calls)(struct source_calls *out);
+
+	/* Tells of each communicator, of which anything has changed since the last time, or of all. tell calls nothing of
+	 * the source's. */
+	void (*comms)(bool all, source_comm_function *tell, void *context);
 
 	/*
 	 * Objects that calls name: communicators, windows and files (kind is BIND_COMM, BIND_WIN, BIND_FILE of abi.h).

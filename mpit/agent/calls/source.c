@@ -16,6 +16,7 @@
 #include "block.h"
 #include "functions.h"
 #include "library.h"
+#include "order.h"
 #include "peers.h"
 #include "place.h"
 
@@ -61,7 +62,9 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	calls_state.sizes = calls_asked("sizes");
 	if (!library_find(mpi->find, why))
 		return false;
-	peers_open(mpi->find);
+	calls_comm_null = calls_abi->comm_null(mpi->find);
+	world_open(calls_abi->comm_world(mpi->find));
+	peers_open();
 	if (!blocks_open(why) || !clock_choose(&calls_state.clock, why))
 		return false;
 	if (!registry_open()) {
@@ -73,6 +76,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	calls_datatype_null = calls_abi->datatype_null(mpi->find);
 	calls_no_op = calls_abi->no_op(mpi->find);
 	*why = calls_asked_unknown();
+	order_open();
 	return true;
 }
 
@@ -402,7 +406,8 @@ static void object_made(int kind, uint64_t handle, uint32_t number, int rank, in
 		place_complete((intptr_t)handle, &place);
 	if (calls_state.peers && kind != BIND_FILE)
 		world_ranks(kind, (intptr_t)handle, place.inter, &place.world);
-	registry_add(kind, (intptr_t)handle, number, &place);
+	if (registry_add(kind, (intptr_t)handle, number, &place))
+		order_object_made(kind, (intptr_t)handle);
 }
 
 static void object_freed(int kind, uint64_t handle, uint32_t number)
@@ -421,6 +426,7 @@ static const struct source source = {
 	.discover = discover,
 	.read = read,
 	.calls = calls,
+	.comms = order_tell,
 	.object_made = object_made,
 	.object_freed = object_freed,
 };

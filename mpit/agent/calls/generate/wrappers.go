@@ -120,12 +120,14 @@ func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 	if f.movement.needsStatus() {
 		b.WriteString("\tunion own_status own;\n")
 	}
-	fmt.Fprintf(b, "\n\tif (!call_begins(&call, %s, %s, %s, frame))\n", f.number(), f.bind, handle)
+	turn, after := f.afterOrdered()
+	fmt.Fprintf(b, "\n\tif (!call_begins(&call, %s, %s, %s, %s, frame))\n", f.number(), f.bind, handle, f.ordering())
 	fmt.Fprintf(b, "\t\treturn next(%s);\n", strings.Join(passed, ", "))
 	if f.movement.needsStatus() {
 		b.WriteString("\tintptr_t seen = status_or_own(status, &own);\n")
 	}
-	fmt.Fprintf(b, "\tint rc = next(%s);\n\tcall_returns(&call, %s);\n", strings.Join(given, ", "), f.activity())
+	fmt.Fprintf(b, "%s\tint rc = next(%s);\n\tcall_returns(&call, %s);\n%s", turn, strings.Join(given, ", "),
+		f.activity(), after)
 	if moved := movedExpression(f, w); moved == "" {
 		b.WriteString("\tcall_counts(&call, 0, 0);\n")
 	} else {

@@ -169,7 +169,7 @@ static __attribute__((noinline)) void tests(void)
 {
 	struct call c;
 
-	if (!call_begins(&c, FUNCTION_MPI_Test, BIND_NONE, 0, __builtin_dwarf_cfa()))
+	if (!call_begins(&c, FUNCTION_MPI_Test, BIND_NONE, 0, UNORDERED, __builtin_dwarf_cfa()))
 		return;
 	call_returns(&c, POLLING);
 	call_counts(&c, 0, 0);
@@ -335,7 +335,7 @@ void test_a_call_returns_on_another_thread(void)
 	struct source_calls before = now();
 	struct call c;
 
-	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x999, __builtin_dwarf_cfa()));
+	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x999, ORDERED, __builtin_dwarf_cfa()));
 	in_a_thread(returns_here, &c);
 	CHECK(now().running_ns > 0);
 	calls_thread.mark = NULL;
