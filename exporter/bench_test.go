@@ -34,8 +34,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// docs/performance.md has a table made from these (scripts/bench-table). Names are as benchstat reads them, so that
-// benchstat -col /by shows client_golang's ordinary collector beside this exporter.
+// docs/internals/benchmarks.md has a table made from these (scripts/bench-table). Names are as benchstat reads them, so
+// that benchstat -col /by shows client_golang's ordinary collector beside this exporter.
 
 const benchRanks, benchSeries = 100, 100
 

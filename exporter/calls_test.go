@@ -76,6 +76,29 @@ func TestCallsUnderWay(t *testing.T) {
 		"kind_seconds": {"send": 0.5, "wait": 0, "collective": 16.5, "file": 0, "poll": 0}, "long": {"function":
 		"MPI_Barrier", "kind": "comm", "object": "halo", "module": "/opt/solver", "offset": 4779}}`, string(text))
 
+	threads := hanging
+	threads.CPU, threads.Threads = 3*second, []mpit.Thread{
+		{ID: 1, Main: true, Now: 9 * second, Ended: 7 * second, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
+		{ID: 2, Now: 9 * second, Begun: 6 * second, Ended: 5 * second, Function: "MPI_Recv", Bind: mpit.BindComm,
+			Object: 3, Peer: 2, Tag: 0, Root: mpit.NoRoot},
+		{ID: 3, Now: 9 * second, Begun: 6 * second, Function: "MPI_Probe", Bind: mpit.BindComm, Object: 8,
+			Peer: mpit.AnySource, Tag: mpit.NoTag, Root: mpit.NoRoot},
+		{ID: 4, Now: 9 * second, Begun: 6 * second, Function: "MPI_Bcast", Bind: mpit.BindComm, Object: 3,
+			Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: 1},
+	}
+	s.UnderWay = &threads
+	e.take(s)
+	text, err = json.Marshal(e.Ranks()[0].Calls.Threads)
+	require.NoError(t, err)
+	assert.JSONEq(t, `[{"main": true, "moved_seconds": 2},
+		{"moved_seconds": 3, "call": {"function": "MPI_Recv", "seconds": 3, "begun": 6000000000, "kind": "comm",
+			"object": "halo", "peers": [2], "tag": 0}},
+		{"moved_seconds": 3, "call": {"function": "MPI_Probe", "seconds": 3, "begun": 6000000000, "kind": "comm",
+			"object": "unnamed", "any_source": true}},
+		{"moved_seconds": 3, "call": {"function": "MPI_Bcast", "seconds": 3, "begun": 6000000000, "kind": "comm",
+			"object": "halo", "root": 1}}]`, string(text))
+	assert.InDelta(t, 3, *e.Ranks()[0].Calls.CPU.Seconds, 0)
+
 	for what, c := range map[string]struct {
 		u    mpit.UnderWay
 		long string
@@ -106,7 +129,8 @@ func TestCallsUnderWay(t *testing.T) {
 
 	final := s
 	final.Status, final.Monotonic = mpit.SampleFinal, 3*second
-	final.UnderWay = &mpit.UnderWay{Inside: 18 * second, Observed: 30 * second, Running: 5 * second, Function: "MPI_Recv"}
+	final.UnderWay = &mpit.UnderWay{Inside: 18 * second, Observed: 30 * second, Running: 5 * second, Function: "MPI_Recv",
+		Threads: threads.Threads}
 	e.absorbed(e.r, &final)
 	g := e.lock()
 	g.finish(e.r, mpit.EndFinalize, e.now())

@@ -31,7 +31,8 @@ import (
 
 // What is on the wire is written here byte by byte, for the simulated ranks of mpittest are too polite.
 
-// record and list are fields of a frame (docs/protocol.md); others are strings, and numbers as int, uint64 and float64.
+// record and list are fields of a frame (docs/internals/protocol.md); others are strings, and numbers as int, uint64
+// and float64.
 type (
 	record []any
 	list   []record

@@ -32,12 +32,12 @@ func testFunctions(t *testing.T) map[string]string {
 }
 
 // What the documents promise is tested by tests that exist, and every row of a table of promises names one. Every
-// test of a fault stands in a row of docs/reliability.md.
+// test of a fault stands in a row of docs/internals/faults.md.
 func TestPromisesAreTested(t *testing.T) {
 	functions := testFunctions(t)
 	named := map[string]bool{}
 	name := regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`")
-	for _, document := range []string{"reliability.md", "security.md"} {
+	for _, document := range []string{"internals/faults.md", "security.md"} {
 		text, err := os.ReadFile("../docs/" + document)
 		require.NoError(t, err)
 		promising := false
@@ -67,9 +67,9 @@ func TestPromisesAreTested(t *testing.T) {
 	}
 }
 
-// All fuzz targets stand in docs/reliability.md, with their packages, and no others.
+// All fuzz targets stand in docs/internals/faults.md, with their packages, and no others.
 func TestFuzzTargetsAreListed(t *testing.T) {
-	text, err := os.ReadFile("../docs/reliability.md")
+	text, err := os.ReadFile("../docs/internals/faults.md")
 	require.NoError(t, err)
 	listed := map[string]string{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `(Fuzz\\w+)` \\| `([a-z/-]+)` \\|").FindAllStringSubmatch(string(text), -1) {

@@ -117,7 +117,7 @@ func (c *contents) countCalls(now *api.Calls, ended bool) {
 		return
 	}
 	if ended {
-		now.Running, now.Long = 0, nil
+		now.Running, now.Long, now.Threads = 0, nil, nil
 	}
 	if was := c.facts.Calls; was != nil {
 		now.Inside, now.Observed = max(was.Inside, now.Inside), max(was.Observed, now.Observed)

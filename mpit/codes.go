@@ -3,7 +3,7 @@ package mpit
 // ReturnCode is a return code of MPI_T, normalised by the agent. It is an error, comparable with errors.Is.
 type ReturnCode uint8
 
-// The return codes of MPI_T (MPI-4.1 §15.3.10), under the numbers of docs/protocol.md.
+// The return codes of MPI_T (MPI-4.1 §15.3.10), under the numbers of docs/internals/protocol.md.
 const (
 	Success ReturnCode = iota
 	ErrMemory

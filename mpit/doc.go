@@ -20,8 +20,8 @@
 // When a rank ends in an orderly way it leaves its last values over a second connection, whose Hello says Final and
 // carries the same [RankID]; [Session.Final] returns them. A rank that is killed is seen as the end of its session.
 //
-// Nothing that a rank says is trusted: see docs/protocol.md for the limits, and [ProtocolError] for what happens to
-// who breaks them. Who is at the other end comes from the kernel ([Peer]).
+// Nothing that a rank says is trusted: see docs/internals/protocol.md for the limits, and [ProtocolError] for what
+// happens to who breaks them. Who is at the other end comes from the kernel ([Peer]).
 //
 // A Go program that uses this package alone listens at a socket of its own and starts the job with MPIT_SOCKET set to
 // its path. Package mpittest simulates ranks, for tests and where there is no MPI.

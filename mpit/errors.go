@@ -10,7 +10,7 @@ import (
 // The reasons of a ProtocolError: a small fixed set, fit for a metric's label.
 const (
 	ReasonBadMagic         = wire.ReasonBadMagic    // the bytes are not the protocol's
-	ReasonTooLarge         = wire.ReasonTooLarge    // a limit of docs/protocol.md was broken
+	ReasonTooLarge         = wire.ReasonTooLarge    // a limit of docs/internals/protocol.md was broken
 	ReasonTruncated        = wire.ReasonTruncated   // end of file in the middle of something
 	ReasonMalformed        = wire.ReasonMalformed   // what was said contradicts itself, or was not asked for
 	ReasonVersion          = wire.ReasonVersion     // a version of the protocol that this package does not speak
@@ -63,8 +63,8 @@ func protocolError(doing string, err error) *ProtocolError {
 	return &ProtocolError{Reason: reason, Err: fmt.Errorf("%s: %w", doing, err)}
 }
 
-// RequestError is a rank's own answer that it will not do what it was asked for (docs/protocol.md, ERROR). The session
-// lives on.
+// RequestError is a rank's own answer that it will not do what it was asked for (docs/internals/protocol.md, ERROR).
+// The session lives on.
 type RequestError struct {
 	Code uint64 // 1 unsupported, 2 malformed, 3 too large, 4 not now
 	Text string
@@ -85,7 +85,7 @@ func (e *RequestError) Error() string {
 // RefusedError is a return code of MPI_T other than success, from the rank's library or, with Why, from its agent.
 // errors.Is finds the ReturnCode.
 type RefusedError struct {
-	Operation string // as in docs/protocol.md, TOOL
+	Operation string // as in docs/internals/protocol.md, TOOL
 	Code      ReturnCode
 	Why       string // empty: it was the library
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// Faults of the node, and what the real program makes of them. docs/reliability.md has a line for each of these
+// Faults of the node, and what the real program makes of them. docs/internals/faults.md has a line for each of these
 // tests.
 
 // keepConnected keeps ranks connected to whatever listens at a socket, as agents do, until the test ends.

@@ -25,7 +25,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-// Scrapers of the real program that mean no good, or do not care. docs/reliability.md has a line for each of these
+// Scrapers of the real program that mean no good, or do not care. docs/internals/faults.md has a line for each of these
 // tests.
 
 // elsewhere is an address that is none of this machine's interfaces', which all count as one, and that connections can

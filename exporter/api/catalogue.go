@@ -40,7 +40,7 @@ type ObjectStatus struct {
 	Created    *time.Time        `json:"created,omitempty"`
 	On         string            `json:"on,omitempty"`      // name of the communicator that it was made on
 	OnID       uint32            `json:"on_id,omitempty"`   // and its id
-	Details    map[string]string `json:"details,omitempty"` // see docs/protocol.md, Objects
+	Details    map[string]string `json:"details,omitempty"` // see docs/internals/protocol.md, Objects
 	Freed      bool              `json:"freed,omitempty"`   // it was there earlier
 }
 

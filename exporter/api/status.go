@@ -25,7 +25,8 @@ type RankStatus struct {
 	Dup            int        `json:"dup,omitempty"`
 	State          string     `json:"state"` // new, up, busy, passive, paused, late, ended
 	EndReason      string     `json:"end_reason,omitempty"`
-	PID            int        `json:"pid"` // the kernel's, where it can say; else the process's own
+	ExitStatus     string     `json:"exit_status,omitempty"` // "exit 1", "SIGSEGV"; empty: it runs, or nobody knows
+	PID            int        `json:"pid"`                   // the kernel's, where it can say; else the process's own
 	UID            uint32     `json:"uid"`
 	User           string     `json:"user"`
 	Host           string     `json:"host"`
@@ -64,6 +65,9 @@ type Calls struct {
 	// How long the longest call under way of any thread has taken; 0: there was none.
 	Running float64   `json:"running_seconds"`
 	Long    *LongCall `json:"long,omitempty"` // that call, if it has taken longer than LongCallTime
+	// Threads are those that call MPI, at most eight, the one that initialised it first; absent: not known.
+	Threads []Thread `json:"threads,omitempty"`
+	CPU     *CPU     `json:"cpu,omitempty"` // absent: nothing is known
 }
 
 // KindSeconds are seconds for each kind of call (mpit.CallKind).
@@ -125,23 +129,54 @@ func CallsOf(s *mpit.Sample) *Calls {
 			File:       u.InsideBy[mpit.CallFile].Seconds(),
 			Poll:       u.InsideBy[mpit.CallPoll].Seconds(),
 		}}
-	if u.Running <= LongCallTime {
-		return c
+	for i := range u.Threads {
+		c.Threads = append(c.Threads, threadOf(s, &u.Threads[i]))
 	}
-	c.Long = &LongCall{Function: clean.Label(u.Function), Module: clean.Path(u.Module), Offset: u.Offset}
-	if u.Bind == mpit.BindNone {
-		return c
+	if u.CPU > 0 {
+		c.CPU = &CPU{Seconds: new(u.CPU.Seconds())}
 	}
-	c.Long.Kind, c.Long.Object = mapping.BindLabel(u.Bind), mapping.Unnamed
-	if s.Layout == nil {
-		return c
-	}
-	for i := range s.Layout.Objects {
-		if o := &s.Layout.Objects[i]; o.ID == u.Object && o.Kind == u.Bind {
-			c.Long.Object = strings.Clone(mapping.CleanName(o.Name))
-		}
+	if u.Running > LongCallTime {
+		c.Long = &LongCall{Function: clean.Label(u.Function), Module: clean.Path(u.Module), Offset: u.Offset}
+		c.Long.Kind, c.Long.Object = objectOf(s, u.Bind, u.Object)
 	}
 	return c
+}
+
+// objectOf returns the kind and the name of the object that a call names, as in the call profile's series; empty: none.
+func objectOf(s *mpit.Sample, bind mpit.Bind, id uint32) (kind, name string) {
+	if bind == mpit.BindNone {
+		return "", ""
+	}
+	if s.Layout != nil {
+		for i := range s.Layout.Objects {
+			if o := &s.Layout.Objects[i]; o.ID == id && o.Kind == bind {
+				return mapping.BindLabel(bind), strings.Clone(mapping.CleanName(o.Name))
+			}
+		}
+	}
+	return mapping.BindLabel(bind), mapping.Unnamed
+}
+
+// threadOf describes a thread, in words that are bounded.
+func threadOf(s *mpit.Sample, t *mpit.Thread) Thread {
+	thread := Thread{Main: t.Main, Moved: max(t.Now-max(t.Begun, t.Ended), 0).Seconds()}
+	if t.Begun == 0 {
+		return thread
+	}
+	c := &CallUnderWay{Function: clean.Label(t.Function), Seconds: max(t.Now-t.Begun, 0).Seconds(),
+		Begun: uint64(t.Begun), AnySource: t.Peer == mpit.AnySource}
+	c.Kind, c.Object = objectOf(s, t.Bind, t.Object)
+	if t.Peer >= 0 {
+		c.Peers = []int{t.Peer}
+	}
+	if t.Tag >= 0 {
+		c.Tag = new(t.Tag)
+	}
+	if t.Root >= 0 {
+		c.Root = new(t.Root)
+	}
+	thread.Call = c
+	return thread
 }
 
 // StatusOf describes a rank that has answered. The result is bounded, and keeps nothing of h alive.

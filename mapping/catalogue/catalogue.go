@@ -40,7 +40,7 @@ type Variable struct {
 	Category    string   `yaml:"category,omitempty"`    // the one it stands in directly
 	Description string   `yaml:"description,omitempty"` // ours, not the library's
 
-	Distribution bool `yaml:"distribution,omitempty"` // docs/protocol.md, Distributions
+	Distribution bool `yaml:"distribution,omitempty"` // docs/internals/protocol.md, Distributions
 }
 
 // datatypes are those of MPI-4.1 §15.3.7 by the names that catalogues give them.

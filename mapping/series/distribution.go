@@ -7,7 +7,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// A TIMER that is a distribution (docs/protocol.md) has, besides its accumulated time, the numbers of single
+// A TIMER that is a distribution (docs/internals/protocol.md) has, besides its accumulated time, the numbers of single
 // durations in buckets of powers of two; an AGGREGATE has those of single sizes, besides the sum of all. The sum goes
 // the way of all that only grows (mapping.Count), as the one element of its handle. The buckets go beside it: the
 // agent has their totals at any time, so that a cell's histogram is those, and needs no memory of its own. Only where

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* docs/protocol.md, return codes. */
+/* docs/internals/protocol.md, return codes. */
 enum mpit_code {
 	CODE_SUCCESS = 0,
 	CODE_MEMORY,
@@ -41,7 +41,7 @@ enum mpit_code {
 	CODE_OTHER = 255,
 };
 
-/* docs/protocol.md, VARIABLES. Between them are LOWWATERMARK, COUNTER and AGGREGATE. */
+/* docs/internals/protocol.md, VARIABLES. Between them are LOWWATERMARK, COUNTER and AGGREGATE. */
 enum mpit_class { CLASS_HIGHWATERMARK = 4, CLASS_COUNTER = 6, CLASS_TIMER = 8, CLASS_LAST = 9, CLASS_UNKNOWN = 255 };
 enum mpit_bind {
 	BIND_NONE,
@@ -59,7 +59,7 @@ enum mpit_bind {
 	BIND_KINDS,
 	BIND_UNKNOWN = 255,
 };
-/* docs/protocol.md, CVARS: those that can never be set. */
+/* docs/internals/protocol.md, CVARS: those that can never be set. */
 enum mpit_scope { SCOPE_CONSTANT = 0, SCOPE_READONLY = 1 };
 enum mpit_datatype {
 	TYPE_OTHER,
@@ -135,7 +135,7 @@ struct abi_events {
 };
 
 struct abi {
-	uint64_t number; /* docs/protocol.md, HELLO: ABI */
+	uint64_t number; /* docs/internals/protocol.md, HELLO: ABI */
 
 	/* True if this ABI is the native one of the library whose version string this is. The standard's is no library's:
 	 * NULL. */

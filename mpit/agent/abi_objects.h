@@ -1,6 +1,6 @@
 /*
  * abi_objects.h - a part of abi_template.h: the predefined communicators; how the agent learns that a communicator, a
- * window or a datatype ends; what the library tells of them (docs/protocol.md, Objects).
+ * window or a datatype ends; what the library tells of them (docs/internals/protocol.md, Objects).
  */
 
 /* X(kind, MPI's word for it in its functions' names, the type). */

@@ -1,5 +1,5 @@
 /*
- * answers.h - what the agent's thread does with a request (docs/protocol.md, From the exporter).
+ * answers.h - what the agent's thread does with a request (docs/internals/protocol.md, From the exporter).
  */
 #ifndef MPIT_ANSWERS_H
 #define MPIT_ANSWERS_H

@@ -11,7 +11,7 @@
 #define MAX_VARIABLES 65536
 #define MAX_ENUM_ITEMS 4096
 
-/* docs/protocol.md, VARIABLES: state. */
+/* docs/internals/protocol.md, VARIABLES: state. */
 enum variable_state {
 	VARIABLE_OPEN,
 	VARIABLE_DENIED,
@@ -40,7 +40,7 @@ struct variable {
 	bool event;                  /* it counts events */
 	const struct source *source; /* NULL: the library's */
 	size_t of_source;            /* its number there */
-	bool distribution;           /* docs/protocol.md, Distributions */
+	bool distribution;           /* docs/internals/protocol.md, Distributions */
 	struct pvar_description is;
 	struct enumeration *enumeration; /* NULL: none */
 	enum variable_state state;
@@ -109,7 +109,7 @@ bool variable_usable(const struct variable *v);
 enum number { NUMBER_SIGNED, NUMBER_UNSIGNED, NUMBER_FLOATING };
 enum number number_kind(int datatype);
 
-/* One element of a variable's datatype, extended to 64 bits as docs/protocol.md, SAMPLE, says. */
+/* One element of a variable's datatype, extended to 64 bits as docs/internals/protocol.md, SAMPLE, says. */
 uint64_t widen(const struct variable *v, const void *elements, size_t i);
 
 /* The way back, for what a tool writes: `count` words into elements of a datatype. False: one doesn't fit. */

@@ -1,6 +1,6 @@
 /*
- * details.h - properties of one object as LAYOUT carries them (docs/protocol.md, Objects): pairs of strings, packed
- * as on the wire.
+ * details.h - properties of one object as LAYOUT carries them (docs/internals/protocol.md, Objects): pairs of strings,
+ * packed as on the wire.
  *
  * Never fails: what finds no room is left out, lists are cut at a whole item.
  */

@@ -1,5 +1,5 @@
 /*
- * frames.h - what the agent says, frame by frame (docs/protocol.md).
+ * frames.h - what the agent says, frame by frame (docs/internals/protocol.md).
  *
  * All of them append to a wire buffer. Those that take a session need the gate.
  */

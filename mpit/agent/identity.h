@@ -1,5 +1,5 @@
 /*
- * identity.h - what the agent says of the process and of the job it belongs to (docs/protocol.md, HELLO).
+ * identity.h - what the agent says of the process and of the job it belongs to (docs/internals/protocol.md, HELLO).
  *
  * Filled once, in MPI_Init or the first MPI_Session_init, in the program's thread; read only afterwards (but
  * sessions_only), by any thread.

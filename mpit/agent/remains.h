@@ -2,7 +2,7 @@
  * remains.h - what freed and renamed objects have counted, merged per variable and object name.
  *
  * The agent knows no policy: it keeps sum, maximum and minimum of everything, and the exporter
- * takes what fits the variable's class (docs/protocol.md, REMAINS). All of it belongs to the gate.
+ * takes what fits the variable's class (docs/internals/protocol.md, REMAINS). All of it belongs to the gate.
  */
 #ifndef MPIT_REMAINS_H
 #define MPIT_REMAINS_H

@@ -23,10 +23,10 @@
 #define SOURCE_SYMBOL "mpit_agent_source"
 
 /*
- * Elements of a variable that is a distribution (docs/protocol.md, Distributions): the sum in units, which are 2^-30 s
- * of a TIMER and bytes of an AGGREGATE, then how many durations or sizes fell into each bucket. Bucket 0 holds those of
- * at most one unit, bucket k those above 2^(k-1) and up to 2^k units, the last one all that are more than
- * 2^(DISTRIBUTION_BUCKETS-2) units (4096 s, 4 TiB).
+ * Elements of a variable that is a distribution (docs/internals/protocol.md, Distributions): the sum in units, which
+ * are 2^-30 s of a TIMER and bytes of an AGGREGATE, then how many durations or sizes fell into each bucket. Bucket 0
+ * holds those of at most one unit, bucket k those above 2^(k-1) and up to 2^k units, the last one all that are more
+ * than 2^(DISTRIBUTION_BUCKETS-2) units (4096 s, 4 TiB).
  */
 #define DISTRIBUTION_BUCKETS 44
 #define DISTRIBUTION_ELEMENTS (1 + DISTRIBUTION_BUCKETS)
@@ -35,18 +35,18 @@
  * counts from zero. */
 struct source_variable {
 	const char *name, *description;
-	int mpi_class, verbosity, bind; /* numbers of docs/protocol.md, VARIABLES */
+	int mpi_class, verbosity, bind; /* numbers of docs/internals/protocol.md, VARIABLES */
 	bool distribution;              /* DISTRIBUTION_ELEMENTS elements; otherwise one */
 };
 
 /* What the source needs of MPI, found by the agent, valid until the process ends. */
 struct source_mpi {
-	uint64_t abi;                                        /* docs/protocol.md, HELLO: ABI */
+	uint64_t abi;                                        /* docs/internals/protocol.md, HELLO: ABI */
 	/* Of the MPI library: a function by its PMPI_ name, or data; NULL: it has none. */
 	void *(*find)(const char *symbol);
 };
 
-/* What a call does, as far as it says who waits for whom. Numbers of docs/protocol.md, SAMPLE. */
+/* What a call does, as far as it says who waits for whom. Numbers of docs/internals/protocol.md, SAMPLE. */
 enum activity {
 	SENDING,       /* hands data over, or begins something that ends later */
 	WAITING,       /* for messages, requests, windows */
@@ -56,17 +56,35 @@ enum activity {
 	ACTIVITIES
 };
 
-/* What happens at one moment. */
-struct source_calls {
+#define SOURCE_THREADS 8 /* that are told of at most */
+
+/* A thread that calls MPI, at one moment. */
+struct source_thread {
+	uint64_t id;  /* never another thread's */
+	uint64_t tid; /* the kernel's */
 	/*
-	 * Of the thread that initialised MPI, in nanoseconds: time inside MPI to the moment, a call that it is in and
-	 * what counts as polling between calls included, and time for which measuring was on. Both read at the same instant, neither ever falls, and inside
-	 * never gains more than observed.
+	 * In nanoseconds: time inside MPI to the moment, a call that it is in and what counts as polling between calls
+	 * included, and time for which measuring was on. Of one thread neither ever falls, and inside never gains more
+	 * than observed. A thread may begin with what another one, which has ended, has counted.
 	 */
 	uint64_t inside_ns, observed_ns;
 	/* inside_ns by what the calls do. None falls, and together they are no more; less, where nobody knows. */
 	uint64_t activity_ns[ACTIVITIES];
-	/* The longest call under way of any thread; of 0 ns: there is none, and the rest is zeros. */
+	/* Nanoseconds by a clock that only compares with itself: the moment; when the call that it is in began, 0: it is in
+	 * none, and the fields below are zero; and when its last one ended, 0: none has. */
+	uint64_t now_ns, begun_ns, ended_ns;
+	const char *function; /* with MPI_; static storage */
+	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
+	uint32_t object;      /* its number; 0: none, or one that the agent doesn't track */
+};
+
+/* What happens now. */
+struct source_calls {
+	/* The one that initialised MPI stands first, and is always there. */
+	struct source_thread threads[SOURCE_THREADS];
+	size_t thread_count;
+	/* The longest call under way of any thread, of those not told of, too; of 0 ns: there is none, and the rest is
+	 * zeros. */
 	uint64_t running_ns;
 	const char *function; /* with MPI_; static storage */
 	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */

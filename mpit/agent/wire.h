@@ -1,5 +1,5 @@
 /*
- * wire.h - words into frames and out of them (docs/protocol.md).
+ * wire.h - words into frames and out of them (docs/internals/protocol.md).
  *
  * A buffer belongs to the thread that fills it. It grows by realloc up to WIRE_BYTES_MAX and
  * keeps its memory, so that a thread which sends the same things again allocates nothing. One

@@ -7,8 +7,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// DistributionElements is how many elements the call profile's distributions have (docs/protocol.md, Distributions):
-// the sum, and 44 buckets.
+// DistributionElements is how many elements the call profile's distributions have (docs/internals/protocol.md,
+// Distributions): the sum, and 44 buckets.
 const DistributionElements = 45
 
 // DistributionVariable is a variable like those that the call profile times calls with. Its elements begin at zero;

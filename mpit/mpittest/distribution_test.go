@@ -13,7 +13,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Each duration stands in the bucket of docs/protocol.md, Distributions.
+// Each duration stands in the bucket of docs/internals/protocol.md, Distributions.
 func TestDistribution(t *testing.T) {
 	for _, c := range []struct {
 		duration time.Duration
@@ -50,7 +50,7 @@ func TestDistribution(t *testing.T) {
 	assert.Equal(t, uint64(3), Distribution(1, 1, 2)[1].(uint64)+Distribution(1, 1, 2)[2].(uint64))
 }
 
-// Each size stands in the bucket of docs/protocol.md, Distributions.
+// Each size stands in the bucket of docs/internals/protocol.md, Distributions.
 func TestSizes(t *testing.T) {
 	for size, bucket := range map[uint64]int{
 		0: 0, 1: 0, 2: 1, 3: 2, 4: 2, 1024: 10, 1025: 11, 1 << 42: 42, 1<<42 + 1: 43, math.MaxUint64: 43,

@@ -160,7 +160,8 @@ func Everything() Config {
 }
 
 // allObjects are objects of each kind, with the details that it can have; of communicators also such that share a
-// name or have none. What docs/protocol.md says can't be found stands here too, for whoever reads it to cope with.
+// name or have none. What docs/internals/protocol.md says can't be found stands here too, for whoever reads it to cope
+// with.
 func allObjects(created time.Time) []mpit.Object {
 	details := func(pairs ...string) (list []mpit.Detail) {
 		for pair := range slices.Chunk(pairs, 2) {

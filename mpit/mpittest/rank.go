@@ -367,7 +367,7 @@ func (r *Rank) RenameObject(id uint32, name string) error {
 	return nil
 }
 
-// keep adds a contribution to what remains (docs/protocol.md, REMAINS).
+// keep adds a contribution to what remains (docs/internals/protocol.md, REMAINS).
 func (r *Rank) keep(h *handle, name string) {
 	r.remainsGen++
 	v, values := &r.variables[h.Variable], r.shown(h)

@@ -15,7 +15,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-var update = flag.Bool("update", false, "write the table in docs/conformance.md anew")
+var update = flag.Bool("update", false, "write the table in docs/internals/conformance.md anew")
 
 // check looks at a feature of a library, in a subtest of its own. What it returns it has asserted.
 type check func(t *testing.T, s *subject) outcome
@@ -131,7 +131,7 @@ const (
 // compare looks whether the document says what the checks have found, or writes it.
 func compare(t *testing.T, results *table) {
 	t.Helper()
-	path := filepath.Join(suite.Root(), "docs", "conformance.md")
+	path := filepath.Join(suite.Root(), "docs", "internals", "conformance.md")
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	head, rest, ok := strings.Cut(string(text), begin)
@@ -143,12 +143,12 @@ func compare(t *testing.T, results *table) {
 	case *update:
 		require.NoError(t, os.WriteFile(path, []byte(head+begin+want+end+tail), 0o644))
 	case !strings.Contains(table, "| | "+strings.Join(results.columns, " | ")+" |"):
-		t.Logf("not compared with docs/conformance.md, which is about other versions than %s",
+		t.Logf("not compared with docs/internals/conformance.md, which is about other versions than %s",
 			strings.Join(results.columns, ", "))
 	case !results.complete():
-		t.Log("not compared with docs/conformance.md: not all checks have run")
+		t.Log("not compared with docs/internals/conformance.md: not all checks have run")
 	default:
-		assert.Equal(t, want, table, "docs/conformance.md is out of date: go test ./conformance -update")
+		assert.Equal(t, want, table, "docs/internals/conformance.md is out of date: go test ./conformance -update")
 	}
 }
 

@@ -35,8 +35,8 @@ const (
 	noFunction = "An address in the process, which means nothing outside it."
 )
 
-// details are the keys that objects of a kind may have (docs/protocol.md, Objects): that others are not told is
-// asserted with these.
+// details are the keys that objects of a kind may have (docs/internals/protocol.md, Objects): that others are not told
+// is asserted with these.
 var details = map[mpit.Bind][]string{
 	mpit.BindComm:       {"remote_size", "topology", "dims", "periods", "nodes", "edges", "indegree", "outdegree"},
 	mpit.BindWin:        {"base", "bytes", "disp_unit", "flavor", "model"},

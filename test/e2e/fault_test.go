@@ -19,7 +19,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Faults of the node, with real jobs. docs/reliability.md has a line for each of these tests; others are in
+// Faults of the node, with real jobs. docs/internals/faults.md has a line for each of these tests; others are in
 // cmd/mpit-exporter.
 
 // A rank is stopped for a while and goes on: meanwhile it is late, keeps its counters and holds nobody up; then it is

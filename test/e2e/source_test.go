@@ -14,7 +14,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// sourceIndex is the least index of a variable that another library measures (docs/protocol.md, VARIABLES).
+// sourceIndex is the least index of a variable that another library measures (docs/internals/protocol.md, VARIABLES).
 const sourceIndex = 1 << 20
 
 // source is a library that offers variables through the agent.

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define COMM 1    /* of docs/protocol.md */
+#define COMM 1    /* of docs/internals/protocol.md */
 #define OBJECTS 4096
 
 static pid_t rank_pid;

@@ -8,8 +8,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 )
 
-// objectDetails are the properties of objects that are labels of mpit_object_info, out of those in docs/protocol.md. A
-// window's base is not among them: it differs in every process and says nothing outside of it.
+// objectDetails are the properties of objects that are labels of mpit_object_info, out of those in
+// docs/internals/protocol.md. A window's base is not among them: it differs in every process and says nothing outside
+// of it.
 var objectDetails = []string{
 	"remote_size", "topology", "dims", "periods", "nodes", "edges", "indegree", "outdegree", // communicators
 	"bytes", "disp_unit", "flavor", "model", // windows

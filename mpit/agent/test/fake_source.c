@@ -124,7 +124,7 @@ static void read_pair(size_t variable, uint32_t object, uint64_t *elements)
 static bool calls(struct source_calls *out)
 {
 	*out = fake_calls;
-	return fake_calls.observed_ns != 0;
+	return fake_calls.threads[0].observed_ns != 0;
 }
 
 static void comms(bool all, source_comm_function *tell, void *context)

@@ -1,6 +1,6 @@
 /*
- * lists.h - control variables and categories: the lists of them, and one variable for a tool (docs/protocol.md,
- * CVARS, CATEGORIES, TOOL).
+ * lists.h - control variables and categories: the lists of them, and one variable for a tool
+ * (docs/internals/protocol.md, CVARS, CATEGORIES, TOOL).
  *
  * All of them call MPI_T and use the gate's buffers: the agent's thread, under the gate.
  */
@@ -22,7 +22,7 @@ int lists_category_index(const struct session *s, const char *name);
 /* Whether all control variables and all categories have been told to somebody. Any thread. */
 bool lists_told(void);
 
-/* docs/protocol.md, CVARS: kind of value. */
+/* docs/internals/protocol.md, CVARS: kind of value. */
 enum value_kind { VALUE_NONE, VALUE_WORDS, VALUE_STRING };
 
 /* One control variable for a tool. */

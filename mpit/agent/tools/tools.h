@@ -1,6 +1,6 @@
 /*
- * tools.h - MPI_T for whoever is connected (docs/protocol.md, TOOL): sessions and handles of its own (sessions.h),
- * single control variables (lists.h), indices by name.
+ * tools.h - MPI_T for whoever is connected (docs/internals/protocol.md, TOOL): sessions and handles of its own
+ * (sessions.h), single control variables (lists.h), indices by name.
  *
  * Begin reading at tools_answer. The agent's thread, under the gate.
  */

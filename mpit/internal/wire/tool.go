@@ -3,7 +3,7 @@ package wire
 // ToolOperation is an operation of TOOL.
 type ToolOperation uint64
 
-// The operations of docs/protocol.md, TOOL.
+// The operations of docs/internals/protocol.md, TOOL.
 const (
 	ToolSessionCreate ToolOperation = iota
 	ToolSessionFree
@@ -27,7 +27,7 @@ var toolNames = [...]string{
 	"readreset", "cvar read", "cvar write", "pvar index", "cvar index", "category index",
 }
 
-// String returns the operation's name in docs/protocol.md.
+// String returns the operation's name in docs/internals/protocol.md.
 func (o ToolOperation) String() string {
 	if o < ToolOperation(len(toolNames)) {
 		return toolNames[o]
@@ -75,7 +75,7 @@ func (d *Decoder) Value(what string) Value {
 	return v
 }
 
-// ToolRequest is the payload of a TOOL request. Which fields an operation has, docs/protocol.md says.
+// ToolRequest is the payload of a TOOL request. Which fields an operation has, docs/internals/protocol.md says.
 type ToolRequest struct {
 	Operation        ToolOperation
 	Session, Handle  uint32

@@ -1,5 +1,6 @@
-// Package wire is the encoding of docs/protocol.md: frames, words, strings, records and lists, and the exporter's
-// requests. Package mpit reads with it what an agent sends; package mpittest writes that, and reads the requests.
+// Package wire is the encoding of docs/internals/protocol.md: frames, words, strings, records and lists, and the
+// exporter's requests. Package mpit reads with it what an agent sends; package mpittest writes that, and reads the
+// requests.
 //
 // Nothing here trusts a length that it has read: memory grows only as bytes arrive, and never beyond the limits below.
 package wire
@@ -44,7 +45,7 @@ const (
 	TypeAskFinal      uint16 = 71
 )
 
-// The limits of docs/protocol.md.
+// The limits of docs/internals/protocol.md.
 const (
 	MaxAgentPayload    = 4 << 20   // bytes, agent to exporter
 	MaxHello           = 256 << 10 // bytes: HELLO, which anybody may say
@@ -58,6 +59,7 @@ const (
 	MaxCvarObjects     = 64         // objects with a value in the record of a control variable
 	MaxValues          = 262144     // words in a sample
 	MaxAttributes      = 64
+	MaxThreads         = 8 // of a rank, in a sample
 )
 
 // The codes of an ERROR frame.

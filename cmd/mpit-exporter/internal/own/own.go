@@ -1,5 +1,5 @@
 // Package own is exec --own: the processes of one launch on a node share an exporter, which the first of them starts
-// and which ends with the last (docs/own.md).
+// and which ends with the last (docs/deploy.md).
 //
 // It has two sides, which are two processes. Settings.Join, in exec, finds out which launch this is (launch.go), takes
 // or finds the lock of its directory (place.go), starts the exporter (start.go) and registers with it (presence.go).
@@ -60,7 +60,7 @@ const noPage = "none"
 func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
 	o.patience = startTimeout
 	cmd.Flag("own", "Where no exporter runs on the nodes: the first process of this launch on each node starts one "+
-		"in your account, which ends with the last (docs/own.md).").BoolVar(&o.Enabled)
+		"in your account, which ends with the last (docs/deploy.md).").BoolVar(&o.Enabled)
 	cmd.Flag("own.listen", "Address of its page. Port 0: a free one, which is printed. none: no port, as without "+
 		"this flag where OTLP is asked for.").
 		Default(":0").IsSetByUser(&o.named).PlaceHolder("ADDRESS").StringVar(&o.listen)

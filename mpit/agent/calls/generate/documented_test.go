@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	page       = "../../../../docs/calls.md"
+	page       = "../../../../docs/calls-reference.md"
 	tableBegin = "go test ./mpit/agent/calls/generate -update -->\n"
 	tableEnd   = "<!-- the end of the table -->\n"
 
@@ -21,14 +21,14 @@ const (
 	variablesBegin = "variables:\n"
 )
 
-// The table of docs/calls.md is this table; -update makes it anew.
+// The table of docs/calls-reference.md is this table; -update makes it anew.
 func TestDocumentedTable(t *testing.T) {
 	content, err := os.ReadFile(page)
 	require.NoError(t, err)
 	before, rest, found := strings.Cut(string(content), tableBegin)
-	require.True(t, found, "docs/calls.md has no %q", tableBegin)
+	require.True(t, found, "docs/calls-reference.md has no %q", tableBegin)
 	table, after, found := strings.Cut(rest, tableEnd)
-	require.True(t, found, "docs/calls.md has no %q", tableEnd)
+	require.True(t, found, "docs/calls-reference.md has no %q", tableEnd)
 	want := documentation(shipped(t))
 	if *update {
 		require.NoError(t, os.WriteFile(page, []byte(before+tableBegin+want+tableEnd+after), 0o600))

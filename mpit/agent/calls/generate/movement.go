@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A direction says what is known of bytes: docs/calls.md.
+// A direction says what is known of bytes: docs/calls-reference.md.
 type direction string
 
 const (

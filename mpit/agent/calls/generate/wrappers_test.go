@@ -13,7 +13,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/uptodate"
 )
 
-var update = flag.Bool("update", false, "write golden files and the table in docs/calls.md anew")
+var update = flag.Bool("update", false, "write golden files and the table in docs/calls-reference.md anew")
 
 const updating = "go test ./mpit/agent/calls/generate -update"
 
