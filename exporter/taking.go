@@ -29,6 +29,7 @@ type contents struct {
 	clock    time.Duration // of the newest sample that figures have taken
 
 	facts   board.Facts               // what is known of the rank now, to be published
+	comms   api.Comms                 // told of so far
 	parts   parts                     // of the last sample, uncut
 	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left    map[string]int            // left out, as counted there
@@ -88,7 +89,9 @@ func (c *contents) accept(sample *mpit.Sample) (result string, state rankState) 
 // answer: busy ones and last ones don't say everything.
 func (c *contents) count(sample *mpit.Sample) {
 	c.facts.Sampled = true
-	c.countCalls(api.CallsOf(sample), sample.Status == mpit.SampleFinal)
+	calls := api.CallsOf(sample)
+	c.comms.Take(sample, c.rank.ID.World, calls)
+	c.countCalls(calls, sample.Status == mpit.SampleFinal)
 	s := &sample.Stats
 	level := c.facts.Stats.PcontrolLevel
 	if s.PcontrolCalls > 0 && s.PcontrolCalls >= c.facts.Stats.PcontrolCalls {

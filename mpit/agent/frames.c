@@ -276,6 +276,7 @@ static void put_thread(struct wire *w, const struct source_thread *t, bool first
 	wire_word(w, NOT_KNOWN); /* peer */
 	wire_word(w, NOT_KNOWN); /* tag */
 	wire_word(w, NOT_KNOWN); /* root */
+	wire_word(w, t->number);
 	wire_fill_length(w, record);
 }
 

@@ -76,6 +76,7 @@ struct source_thread {
 	const char *function; /* with MPI_; static storage */
 	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
 	uint32_t object;      /* its number; 0: none, or one that the agent doesn't track */
+	uint64_t number;      /* of a collective: the how manieth on its communicator, from 1; 0: not known */
 };
 
 /* What happens now. */

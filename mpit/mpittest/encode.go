@@ -250,6 +250,18 @@ func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
 			}
 		})
 	}
+	e.Word(uint64(len(s.Comms)))
+	for _, c := range s.Comms {
+		e.Record(func() {
+			e.Word(uint64(c.Object))
+			e.Word(c.Identity)
+			if c.Counted {
+				e.Word(c.Begun + 1)
+			} else {
+				e.Word(0)
+			}
+		})
+	}
 	e.Finish()
 }
 
@@ -278,6 +290,7 @@ func encodeThread(e *wire.Encoder, t *mpit.Thread) {
 	e.Int(t.Peer)
 	e.Int(t.Tag)
 	e.Int(t.Root)
+	e.Word(t.Number)
 }
 
 // pageOf appends a frame, which the caller finishes, with the part of a catalogue that begins at first: at most page

@@ -239,13 +239,16 @@ bool block_inside(struct block *b, struct moment_inside *out)
 		const struct cell *cell = atomic_load_explicit(&u->cell, memory_order_acquire);
 		uintptr_t from = atomic_load_explicit(&u->from, memory_order_acquire);
 		uint64_t last = atomic_load_explicit(&u->last, memory_order_acquire);
-		uint64_t key = 0, now, gap = 0, ended[ACTIVITIES], all = 0;
+		uint64_t key = 0, number = 0, now, gap = 0, ended[ACTIVITIES], all = 0;
 
 		for (size_t k = 0; k < ACTIVITIES; k++)
 			ended[k] = atomic_load_explicit(&u->ended[k], memory_order_acquire);
 		/* The cell of a call that runs has the same key all the time. */
 		if (is_running(inside) && has_cell(b, cell))
 			key = atomic_load_explicit(&b->keys[cell - b->cells], memory_order_acquire);
+		/* It was counted before this, and the next one on the communicator comes after its end. */
+		if (key_slot(key) != 0 && functions[key_function(key)].ordered)
+			number = order_number(key_slot(key), key_object(key));
 		now = clock_now(&calls_state.clock);
 		if (atomic_load_explicit(&u->inside, memory_order_acquire) != inside)
 			continue;
@@ -263,6 +266,7 @@ bool block_inside(struct block *b, struct moment_inside *out)
 			.now = now,
 			.gap = gap,
 			.key = key,
+			.number = number,
 			.begin = begin,
 			.last = last >> 1,
 			.from = from,

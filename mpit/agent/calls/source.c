@@ -381,6 +381,7 @@ static void tell_thread(struct block *b, uint64_t id, const struct moment_inside
 	out->function = functions[key_function(m->key)].name;
 	out->bind = functions[key_function(m->key)].bind;
 	out->object = key_object(m->key);
+	out->number = m->number;
 }
 
 static void tell_longest(const struct moment_inside *m, struct source_calls *out)

@@ -71,6 +71,7 @@ int main(void)
 	test_variables_of_a_source_on_the_wire();
 	test_calls_under_way_on_the_wire();
 	test_a_passive_rank_tells_of_calls_under_way();
+	test_communicators_on_the_wire();
 	test_where_an_address_is_mapped_from();
 	test_gate();
 	test_the_gate_does_not_count_time_that_nobody_has_run();

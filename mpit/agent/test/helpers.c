@@ -212,6 +212,7 @@ static void take_thread(struct frame *f, struct told_calls *told, size_t i)
 	t->object = (uint32_t)take(f);
 	for (int k = 0; k < 3; k++)
 		CHECK(take(f) == UINT64_MAX);
+	t->number = take(f);
 	CHECK(f->at == end);
 }
 
@@ -231,7 +232,10 @@ struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status sta
 	f.at += 2 * take(&f);
 	told.known = take(&f);
 	if (told.known != 0) {
-		CHECK(told.known == 1 && take(&f) == f.header.words - f.at);
+		size_t end = take(&f);
+
+		end += f.at;
+		CHECK(told.known == 1);
 		told.inside_ns = take(&f);
 		told.observed_ns = take(&f);
 		told.running_ns = take(&f);
@@ -249,6 +253,14 @@ struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status sta
 		CHECK(told.thread_count >= 1 && told.thread_count <= SOURCE_THREADS);
 		for (size_t i = 0; i < told.thread_count; i++)
 			take_thread(&f, &told, i);
+		CHECK(f.at == end);
+	}
+	told.comm_count = status == SAMPLE_BUSY ? 0 : take(&f);
+	for (size_t i = 0; i < told.comm_count; i++) {
+		CHECK(take(&f) == 3);
+		told.comm.object = (uint32_t)take(&f);
+		told.comm.identity = take(&f);
+		told.comm.begun = take(&f);
 	}
 	CHECK(f.at == f.header.words);
 	free(f.words);

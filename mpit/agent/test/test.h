@@ -86,6 +86,8 @@ struct told_calls {
 	uint64_t cpu_ns, thread_count;
 	struct source_thread threads[SOURCE_THREADS]; /* their function is NULL */
 	char function_of_second[64];
+	uint64_t comm_count;
+	struct source_comm comm; /* the last one */
 };
 struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status status);
 
@@ -196,6 +198,7 @@ void test_a_source_has_a_category(void);
 void test_variables_of_a_source_on_the_wire(void);
 void test_calls_under_way_on_the_wire(void);
 void test_a_passive_rank_tells_of_calls_under_way(void);
+void test_communicators_on_the_wire(void);
 void test_where_an_address_is_mapped_from(void);
 
 /* conversation_test.c */

@@ -15,12 +15,15 @@ func functionsHeader(functions []function) []byte {
 	b.WriteString(madeFrom + `#ifndef MPIT_CALLS_FUNCTIONS_H
 #define MPIT_CALLS_FUNCTIONS_H
 
+#include <stdbool.h>
+
 /* A function that calls are counted as. out, in: the directions that its bytes have; NULL: none. */
 struct function {
 	const char *name;
 	int bind; /* BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
 	const char *out, *in;
 	unsigned activity; /* enum activity */
+	bool ordered;      /* enum ordering is ORDERED */
 };
 
 enum function_number {
@@ -52,8 +55,8 @@ const unsigned function_count = FUNCTION_COUNT;
 const struct function functions[] = {
 `)
 	for _, f := range functions {
-		fmt.Fprintf(&b, "\t[%s] = { \"%s\", %s, %s, %s, %s },\n", f.number(), f.name, f.bind, quoted(f.movement.out),
-			quoted(f.movement.in), f.activity())
+		fmt.Fprintf(&b, "\t[%s] = { \"%s\", %s, %s, %s, %s, %t },\n", f.number(), f.name, f.bind,
+			quoted(f.movement.out), quoted(f.movement.in), f.activity(), f.ordering() == "ORDERED")
 	}
 	b.WriteString("};\n")
 	return b.Bytes()

@@ -26,7 +26,7 @@ int fake_topology = -1;
 /* ---- the table ---- */
 
 const struct function functions[] = {
-#define ROW(name, bind, out, in, activity) { #name, BIND_##bind, out, in, activity },
+#define ROW(name, bind, out, in, activity) { #name, BIND_##bind, out, in, activity, (activity) == IN_COLLECTIVE },
 	FUNCTIONS(ROW)
 #undef ROW
 };

@@ -2,11 +2,14 @@
 #ifndef MPIT_CALLS_FUNCTIONS_H
 #define MPIT_CALLS_FUNCTIONS_H
 
+#include <stdbool.h>
+
 struct function {
 	const char *name;
 	int bind;
 	const char *out, *in;
 	unsigned activity; /* enum activity */
+	bool ordered;      /* enum ordering is ORDERED */
 };
 
 /* name, bind, direction out, direction in, activity */
