@@ -31,6 +31,7 @@ type contents struct {
 	spent    spent.Time
 
 	facts   board.Facts               // what is known of the rank now, to be published
+	comms   api.Comms                 // told of so far
 	parts   parts                     // of the last sample, uncut
 	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left    map[string]int            // left out, as counted there
@@ -119,9 +120,17 @@ func (c *contents) countCalls(s *mpit.Sample) {
 		return
 	}
 	c.spent.Add(s.UnderWay)
-	now := api.CallsOf(s, c.spent.Seconds())
+	var cpu *api.CPU
+	if was := c.facts.Calls; was != nil {
+		cpu = was.CPU
+	}
+	now := api.CallsOf(s, c.spent.Seconds(), cpu)
+	c.comms.Take(s, c.rank.ID.World, now)
 	if s.Status == mpit.SampleFinal {
 		now.Running, now.Long, now.Threads = 0, nil, nil
+		if now.CPU != nil {
+			now.CPU.In = ""
+		}
 	}
 	c.facts.Calls = now // a new one each time: others have the one before
 }

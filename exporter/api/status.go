@@ -63,9 +63,10 @@ type Calls struct {
 	Long    *LongCall `json:"long,omitempty"` // that call, if it has taken longer than LongCallTime
 	// Threads are those that call MPI, at most eight, the one that initialised it first; absent: not known.
 	Threads []Thread `json:"threads,omitempty"`
-	// Comms are its communicators, as far as they are known.
+	CPU     *CPU     `json:"cpu,omitempty"` // absent: nothing is known
+	// Comms are the communicators of which it is known which they are, at most 256: those on which a collective began
+	// last.
 	Comms []Comm `json:"comms,omitempty"`
-	CPU   *CPU   `json:"cpu,omitempty"` // absent: nothing is known
 }
 
 // LongCallTime is how long a call has to take before it is shown: others come and go between two looks.
@@ -81,18 +82,15 @@ type LongCall struct {
 }
 
 // CallsOf describes what a sample says of calls under way, in words that are bounded, of a rank that has been so long in
-// each state; nil: nothing.
-func CallsOf(s *mpit.Sample, state StateSeconds) *Calls {
+// each state, and of which that was known of its CPU; nil: nothing.
+func CallsOf(s *mpit.Sample, state StateSeconds, cpu *CPU) *Calls {
 	u := s.UnderWay
 	if u == nil {
 		return nil
 	}
-	c := &Calls{State: state, Running: u.Running.Seconds()}
+	c := &Calls{State: state, Running: u.Running.Seconds(), CPU: cpuOf(u, cpu)}
 	for i := range u.Threads {
 		c.Threads = append(c.Threads, threadOf(s, &u.Threads[i]))
-	}
-	if u.CPU > 0 {
-		c.CPU = &CPU{Seconds: new(u.CPU.Seconds())}
 	}
 	if u.Running > LongCallTime {
 		c.Long = &LongCall{Function: clean.Label(u.Function), Module: clean.Path(u.Module), Offset: u.Offset}
