@@ -20,8 +20,8 @@ func (r *Rank) inOneCall() bool {
 // isUnknown says that the rank may be blocked, or serve others in one thread while another works.
 func (r *Rank) isUnknown() bool { return r.threaded && r.inOneCall() && !isCollective(r.function()) }
 
-// blocked says that most ranks are blocked where a graph doesn't show for whom, and writes it down. It names a rank only
-// if there is no other one that it can be, as a hint.
+// blocked says that most ranks are blocked where the graph doesn't show why, and writes it down. It names a rank only
+// as a hint, if it can be no other one.
 func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 	var in, elsewhere []*Rank
 	shortest := 0.0

@@ -267,7 +267,7 @@ func (g *graph) waiting() (finding, bool) {
 // most is how many ranks or waits a sentence names, one by one.
 const most = 4
 
-// reach are all that wait for a rank, and for whoever waits for it.
+// reach are all ranks that wait for one, and those that wait for them.
 func reach(rank int, to map[int][]*wait) (ranks []int) {
 	seen, done := map[int]bool{rank: true}, map[*wait]bool{}
 	for next := []int{rank}; len(next) > 0; {

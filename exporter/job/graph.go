@@ -38,15 +38,15 @@ type wait struct {
 	// shortest is how long it has lasted for all of its ranks, in seconds.
 	shortest float64
 	ranks    []int
-	// targets are whom it waits for: for each of them if all, otherwise one is enough. None: whoever can't be told, or
-	// nobody, as what it does goes on.
+	// targets are the ranks that it waits for: for each of them if all, otherwise one is enough. None: they aren't known,
+	// or there are none, as what it does goes on.
 	targets []int
 	all     bool
 	certain bool // MPI says so; otherwise libraries do, mostly
 	left    int  // how many of the targets have to become free until it is over
 }
 
-// isMessage says that it waits for a message, or for somebody who takes one.
+// isMessage says that it waits for a message, or for the rank that takes one.
 func (w *wait) isMessage() bool {
 	return w.call.Number == 0 && (len(w.call.Peers) > 0 || w.call.AnySource)
 }
@@ -196,8 +196,8 @@ func (g *graph) aim(w *wait) {
 	}
 }
 
-// waitsForAll says whether no member of a communicator leaves a collective function before all have begun it. That
-// MPI demands it of the others is a common belief: libraries let ranks go on that have what they need.
+// waitsForAll says whether no member of a communicator leaves a collective function before all have begun it. Of other
+// functions libraries let ranks go that have what they need.
 func waitsForAll(function string) bool {
 	switch function {
 	case "MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block", "MPI_Comm_dup",
@@ -278,8 +278,8 @@ func directions(function string) (sends, receives bool) {
 	return true, true
 }
 
-// release finds the ranks that can go on: those that aren't blocked, and then whoever waits for them. The ended never
-// do anything any more.
+// release finds the ranks that can go on: those that aren't blocked, and then those that wait for them. The ended
+// never do anything.
 func (g *graph) release() {
 	watched := make([][]*wait, len(g.ranks))
 	for _, w := range g.waits {

@@ -75,11 +75,16 @@ func TestDeadlocked(t *testing.T) {
 		ranks []Rank
 		want  []int
 	}{
-		"a cycle of receives":                {[]Rank{rankIn(0, message("MPI_Recv", 7, 1)), rankIn(1, message("MPI_Recv", 9, 0))}, []int{0, 1}},
-		"a send that its receive matches":    {[]Rank{rankIn(0, message("MPI_Recv", 7, 1)), rankIn(1, message("MPI_Send", 7, 0))}, nil},
-		"a send with another tag":            {[]Rank{rankIn(0, message("MPI_Recv", 7, 1)), rankIn(1, message("MPI_Send", 9, 0))}, []int{0, 1}},
-		"two sends":                          {[]Rank{rankIn(0, message("MPI_Send", 7, 1)), rankIn(1, message("MPI_Send", 7, 0))}, []int{0, 1}},
-		"a halo of large messages":           {[]Rank{rankIn(0, message("MPI_Waitall", -1, 1)), rankIn(1, message("MPI_Waitall", -1, 0))}, nil},
+		"a cycle of receives": {[]Rank{rankIn(0, message("MPI_Recv", 7, 1)),
+			rankIn(1, message("MPI_Recv", 9, 0))}, []int{0, 1}},
+		"a send that its receive matches": {[]Rank{rankIn(0, message("MPI_Recv", 7, 1)),
+			rankIn(1, message("MPI_Send", 7, 0))}, nil},
+		"a send with another tag": {[]Rank{rankIn(0, message("MPI_Recv", 7, 1)),
+			rankIn(1, message("MPI_Send", 9, 0))}, []int{0, 1}},
+		"two sends": {[]Rank{rankIn(0, message("MPI_Send", 7, 1)),
+			rankIn(1, message("MPI_Send", 7, 0))}, []int{0, 1}},
+		"a halo of large messages": {[]Rank{rankIn(0, message("MPI_Waitall", -1, 1)),
+			rankIn(1, message("MPI_Waitall", -1, 0))}, nil},
 		"one has just begun":                 {[]Rank{rankIn(0, short), rankIn(1, message("MPI_Recv", 9, 0))}, nil},
 		"a receive from one that has ended":  {[]Rank{rankIn(0, message("MPI_Recv", 7, 1)), ended(1)}, []int{0}},
 		"a receive from one that computes":   {[]Rank{rankIn(0, message("MPI_Recv", 7, 1)), rankIn(1, nil)}, nil},
@@ -100,8 +105,10 @@ func TestDeadlocked(t *testing.T) {
 		"a reduction, and who is behind may be another": {[]Rank{
 			rankIn(0, collective("MPI_Reduce", "a", 5)).member("a", 3, 5).member("b", 2, 7),
 			rankIn(1, barrier("b", 8)).member("a", 3, 4).member("b", 2, 8)}, nil},
-		"a barrier that all are in": {[]Rank{rankIn(0, barrier("a", 5)).member("a", 2, 5), rankIn(1, barrier("a", 5)).member("a", 2, 5)}, nil},
-		"a number that isn't known": {[]Rank{rankIn(0, barrier("a", 0)).member("a", 2, 5), rankIn(1, message("MPI_Recv", 1, 0)).member("a", 2, 4)}, nil},
+		"a barrier that all are in": {[]Rank{rankIn(0, barrier("a", 5)).member("a", 2, 5),
+			rankIn(1, barrier("a", 5)).member("a", 2, 5)}, nil},
+		"a number that isn't known": {[]Rank{rankIn(0, barrier("a", 0)).member("a", 2, 5),
+			rankIn(1, message("MPI_Recv", 1, 0)).member("a", 2, 4)}, nil},
 		"calls of which it isn't known whom they wait for": {[]Rank{rankIn(0, &api.CallUnderWay{Function: "MPI_Wait",
 			Seconds: 99}), rankIn(1, message("MPI_Recv", 1, 0))}, nil},
 		"a barrier behind a cycle": {[]Rank{rankIn(0, barrier("a", 5)).member("a", 3, 5),
@@ -157,7 +164,8 @@ func text(ranks []Rank) string {
 		fmt.Fprintf(&b, "\nrank %d %s:", i, ranks[i].State)
 		for _, t := range ranks[i].Threads {
 			if c := t.Call; c != nil {
-				fmt.Fprintf(&b, " %s %s number %d peers %v all %v any %v;", c.Function, c.Comm, c.Number, c.Peers, c.All, c.AnySource)
+				fmt.Fprintf(&b, " %s %s number %d peers %v all %v any %v;", c.Function, c.Comm, c.Number,
+					c.Peers, c.All, c.AnySource)
 			}
 		}
 		for _, c := range ranks[i].Comms {

@@ -221,8 +221,8 @@ func (c *Call) isSlow() bool {
 	return isCollective(c.Function) && bytes <= small*c.Calls && c.Seconds >= 0.01*c.Calls
 }
 
-// most is the call in which ranks have spent most time, but for one that they wait for (nil: none), on an object that it
-// has called on, too; nil: none.
+// most is the call in which ranks have spent most time, but for one that they wait for (nil: none), on an object that
+// it has called on, too; nil: none.
 func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 	type object struct{ kind, name string }
 	shared := map[object]bool{{}: true}

@@ -64,7 +64,7 @@ type Verdict struct {
 	State      string      `json:"state"`
 	Text       string      `json:"text"`                 // a sentence
 	Efficiency *Efficiency `json:"efficiency,omitempty"` // absent: no call was measured
-	Late       *LateRank   `json:"late,omitempty"`       // absent: nobody is
+	Late       *LateRank   `json:"late,omitempty"`       // absent: none is
 }
 
 // LateRank is the rank that the others wait for. It is a hint: the rank that waits least for others.
