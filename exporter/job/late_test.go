@@ -49,18 +49,24 @@ func TestWhereTimeGoes(t *testing.T) {
 		text  string
 	}{
 		"on the CPU": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(99, 0)}, []Call{two}, LateRanks,
-			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is on the CPU for 99 % of the time"},
-		"in a system call": {[]Rank{collectives(0, 80).kernel(99, 0), reads}, []Call{two}, LateRanks, "60 % useful; 40 % of " +
+			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is on the CPU for 99 " +
+				"% of the time"},
+		"in a system call": {[]Rank{collectives(0, 80).kernel(99, 0), reads}, []Call{two}, LateRanks, "60 % useful; 40 " +
+			"% of " +
 			"the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is in read of fd 3 (a pipe)"},
-		"asleep": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(3, 0)}, []Call{two}, LateRanks, "60 % useful; " +
-			"40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU: it sleeps, or waits " +
-			"for a device"},
-		"perhaps on a GPU": {[]Rank{collectives(0, 80).kernel(99, 0), onGPU}, []Call{two}, LateRanks, "60 % useful; 40 % of " +
+		"asleep": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(3, 0)}, []Call{two}, LateRanks,
+			"60 % useful; " +
+				"40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU: it sleeps, or waits " +
+				"for a device"},
+		"perhaps on a GPU": {[]Rank{collectives(0, 80).kernel(99, 0), onGPU}, []Call{two}, LateRanks, "60 % useful; 40 " +
+			"% of " +
 			"the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU, perhaps on its GPU"},
-		"one without a core": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(25, 75)}, []Call{two}, LateRanks,
+		"one without a core": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(25, 75)},
+			[]Call{two}, LateRanks,
 			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which got a core for 25 % of " +
 				"the time in which it could run"},
-		"all without a core": {[]Rank{collectives(0, 80).kernel(25, 75), collectives(1, 0).kernel(25, 75)}, []Call{two}, NoCore,
+		"all without a core": {[]Rank{collectives(0, 80).kernel(25, 75), collectives(1, 0).kernel(25, 75)},
+			[]Call{two}, NoCore,
 			"2 ranks got a core for 25 % of the time in which they could run"},
 		"a replica, and another one": {[]Rank{collectives(0, 60).member("a", 2, 10), collectives(1, 0).member("a", 2, 10),
 			collectives(2, 0).member("b", 2, 10), collectives(3, 0).member("b", 2, 10)}, []Call{
@@ -73,7 +79,8 @@ func TestWhereTimeGoes(t *testing.T) {
 			collectives(2, 90).member("col", 3, 10), collectives(3, 88).member("col", 3, 10)}, []Call{
 			calls("MPI_Barrier", "row", 10, map[int]float64{0: 20, 1: 90}),
 			calls("MPI_Barrier", "col", 10, map[int]float64{0: 10, 2: 90, 3: 88})}, LateRanks,
-			"26 % useful; 40 % of the time ranks wait in MPI_Barrier on col for rank 0 on a, which is outside MPI for 70 % of the time"},
+			"26 % useful; 40 % of the time ranks wait in MPI_Barrier on col for rank 0 on a, which is outside MPI for 70 " +
+				"% of the time"},
 		"a communicator of which not all is seen": {[]Rank{collectives(0, 80).member("halo", 3, 10),
 			collectives(1, 0).member("halo", 3, 10)}, []Call{two}, LateRanks, "60 % useful; 40 % of the time ranks wait in " +
 			"MPI_Barrier on halo probably for rank 1 on a, which is outside MPI for 100 % of the time"},

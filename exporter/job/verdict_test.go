@@ -78,7 +78,8 @@ func TestVerdicts(t *testing.T) {
 		"no rank": {nil, "", Unknown, "nothing is known of its time: no MPI call has been measured (exec --calls)"},
 		"a slow rank in a halo exchange": {
 			[]Rank{of(0, "a", 0, 66, 0, 0), of(1, "a", 0, 66, 0, 0), of(2, "b", 0, 1, 0, 0), of(3, "b", 0, 66, 0, 0)},
-			"MPI_Waitall", LateRanks, "50 % useful; 49 % of the time ranks wait in MPI_Waitall probably for rank 2 on b, which is " +
+			"MPI_Waitall", LateRanks, "50 % useful; 49 % of the time ranks wait in MPI_Waitall probably for rank 2 on b, " +
+				"which is " +
 				"outside MPI for 99 % of the time"},
 		"a slow rank in collectives": {
 			[]Rank{of(0, "a", 0, 0, 66, 0), of(1, "a", 0, 0, 66, 0), of(2, "b", 0, 0, 1, 0)},
@@ -131,11 +132,13 @@ func TestVerdicts(t *testing.T) {
 			"all 2 ranks that are observed, of 1000, have been in MPI_Barrier on halo for 8m0s"},
 		"a slow network": {
 			[]Rank{of(0, "a", 0, 80, 0, 0), of(1, "a", 79, 1, 0, 0), of(2, "a", 0, 80, 0, 0)}, "MPI_Waitall", LateRanks,
-			"20 % useful; 53 % of the time ranks wait in MPI_Waitall probably for rank 1 on a, which takes long to send: its network " +
+			"20 % useful; 53 % of the time ranks wait in MPI_Waitall probably for rank 1 on a, which takes long to send: " +
+				"its network " +
 				"is slow or that of whom it sends to, or it sends more"},
 		"I/O by one rank": {
 			[]Rank{of(0, "a", 0, 0, 1, 79), of(1, "a", 0, 0, 80, 0), of(2, "a", 0, 0, 80, 0)}, "MPI_Barrier on world",
-			LateRanks, "20 % useful; 53 % of the time ranks wait in MPI_Barrier on world probably for rank 0 on a, which works " +
+			LateRanks, "20 % useful; 53 % of the time ranks wait in MPI_Barrier on world probably for rank 0 on a, which " +
+				"works " +
 				"on files"},
 		"communication itself": {
 			[]Rank{of(0, "a", 20, 20, 40, 0), of(1, "a", 20, 20, 40, 0)}, "MPI_Alltoall on world", Communication,
@@ -234,7 +237,8 @@ func TestInFinalize(t *testing.T) {
 	list.Ranks = []api.RankValues{early, works}
 	v := Of([]api.ValueList{list}, nil)[0].Verdict
 	assert.Equal(t, Waits, v.State)
-	assert.Equal(t, "rank 0 has waited 30s in MPI_Finalize, probably for rank 1 on node1, which has made no MPI call for 29s",
+	assert.Equal(t, "rank 0 has waited 30s in MPI_Finalize, probably for rank 1 on node1, which has made no MPI "+
+		"call for 29s",
 		v.Text)
 
 	list.Ranks[0].Rank.Calls.State[api.Ended] = 1 // its process has gone
