@@ -394,6 +394,9 @@ func decodeUnderWay(r wire.Decoder) *UnderWay {
 	for t := range r.Records("threads", wire.MaxThreads) {
 		u.Threads = append(u.Threads, decodeThread(t))
 	}
+	if k, ok := r.Optional("what the kernel says"); ok {
+		u.Kernel = decodeKernel(&k)
+	}
 	return u
 }
 
@@ -416,6 +419,23 @@ func durationIfKnown(r *wire.Decoder, what string) time.Duration {
 	return r.Duration(what)
 }
 
+// numberIfKnown is negative where the agent leaves it out, or says that it doesn't know.
+func numberIfKnown(r *wire.Decoder, what string) int64 { return int64(durationIfKnown(r, what)) }
+
+func decodeKernel(r *wire.Decoder) *Kernel {
+	k := &Kernel{}
+	if r.Has(math.MaxUint64) {
+		k.Cores = r.Count("cores", maxCores)
+	}
+	k.Nice = r.Int("nice value")
+	k.MajorFaults, k.Resident = numberIfKnown(r, "major faults"), numberIfKnown(r, "resident bytes")
+	k.GPU = r.Word() == 1
+	return k
+}
+
+// maxCores is more than any machine has.
+const maxCores = 1 << 20
+
 func decodeThread(r *wire.Decoder) Thread {
 	t := Thread{ID: r.Word(), TID: r.Int("number of a thread"), Main: r.Word()&1 != 0, Now: r.Duration("time of a thread"),
 		Observed: r.Duration("time observed of a thread"), InsideBy: insideBy(r),
@@ -426,6 +446,7 @@ func decodeThread(r *wire.Decoder) Thread {
 	if r.Remaining() > 0 {
 		t.Peer, t.Tag, t.Root = r.Int("peer of a call"), r.Int("tag of a call"), r.Int("root of a call")
 	}
+	t.In = text(r, "a thread's system call")
 	if t.Begun == 0 { // of no call there is nothing to say
 		t.Peer, t.Tag, t.Root = NoPeer, NoTag, NoRoot
 		return t

@@ -259,10 +259,20 @@ type UnderWay struct {
 	CPU time.Duration
 	// Threads are those that call MPI, at most eight, the one that initialised it first. Of an older agent none.
 	Threads []Thread
+	Kernel  *Kernel // nil: not read in this sample
 }
 
-// Thread is a thread of a rank that calls MPI, at one moment. Now, Begun and Ended are by a clock of the rank's that only
-// compares with itself.
+// Kernel is what the kernel says of a rank, every few seconds.
+type Kernel struct {
+	Cores       int   // that the thread which initialised MPI may use; 0: not known
+	Nice        int   // of that one
+	MajorFaults int64 // of the process; negative: not known
+	Resident    int64 // bytes; negative: not known
+	GPU         bool  // it holds a GPU's device open. Looked for while a thread sleeps only
+}
+
+// Thread is a thread of a rank that calls MPI, at one moment. Now, Begun and Ended are by a clock of the rank's that
+// only compares with itself.
 type Thread struct {
 	ID   uint64 // never another thread's of the rank
 	TID  int    // the kernel's, as the rank sees it
@@ -283,6 +293,9 @@ type Thread struct {
 	Peer     int // in MPI_COMM_WORLD: whom the call sends to or waits for; NoPeer, AnySource
 	Tag      int // NoTag: any, or it has none
 	Root     int // of a rooted collective, in its communicator; NoRoot
+	// In is the system call that it sleeps in outside MPI, such as "read of fd 3 (a pipe)"; "": it doesn't, has not for
+	// most of the time since CPU was read last, or that isn't known.
+	In string
 }
 
 // What a call that names no rank or tag has in place of one.

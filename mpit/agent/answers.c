@@ -85,6 +85,8 @@ static void read_calls(struct answering *a, bool private)
 		a->calls = sources_under_way(a->session);
 	gate_leave();
 	place_call(a, private);
+	if (private && a->calls.known)
+		kernel_read(&a->kernel, &a->calls.is, &a->calls.kernel);
 }
 
 static void answer_sample(struct answering *a, uint32_t sequence, struct wire_reader *r, bool private)

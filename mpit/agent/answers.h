@@ -17,6 +17,7 @@ struct answering {
 	struct agent_statistics statistics; /* as of the last sample */
 	struct under_way calls;             /* as last read under the gate */
 	struct mapped code;                 /* empty: there is no call profile */
+	struct kernel kernel;
 	uintptr_t unplaced;                 /* the address that it was last read anew for */
 };
 

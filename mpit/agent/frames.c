@@ -256,7 +256,7 @@ static void put_activities(struct wire *w, const struct source_thread *t)
 	wire_words(w, t->activity_ns, ACTIVITIES);
 }
 
-static void put_thread(struct wire *w, const struct source_thread *t, bool first)
+static void put_thread(struct wire *w, const struct source_thread *t, bool first, const struct kernel_thread *kernel)
 {
 	size_t record = wire_hole(w);
 
@@ -266,16 +266,33 @@ static void put_thread(struct wire *w, const struct source_thread *t, bool first
 	wire_word(w, t->now_ns);
 	wire_word(w, t->observed_ns);
 	put_activities(w, t);
-	wire_word(w, NOT_KNOWN); /* CPU */
-	wire_word(w, NOT_KNOWN); /* in the run queue */
+	wire_word(w, kernel == NULL ? NOT_KNOWN : kernel->core_ns);
+	wire_word(w, kernel == NULL ? NOT_KNOWN : kernel->queue_ns);
 	wire_word(w, t->begun_ns);
 	wire_word(w, t->ended_ns);
 	wire_string(w, t->function == NULL ? "" : t->function);
 	wire_word(w, (uint64_t)t->bind);
 	wire_word(w, t->object);
-	wire_word(w, NOT_KNOWN); /* peer */
-	wire_word(w, NOT_KNOWN); /* tag */
-	wire_word(w, NOT_KNOWN); /* root */
+	wire_word(w, (uint64_t)(int64_t)t->peer);
+	wire_word(w, (uint64_t)(int64_t)t->tag);
+	wire_word(w, (uint64_t)(int64_t)t->root);
+	wire_string(w, kernel == NULL ? "" : kernel->in);
+	wire_fill_length(w, record);
+}
+
+static void put_kernel(struct wire *w, const struct kernel_says *kernel)
+{
+	size_t record;
+
+	wire_word(w, kernel->read ? 1 : 0);
+	if (!kernel->read)
+		return;
+	record = wire_hole(w);
+	wire_word(w, kernel->cores);
+	wire_word(w, (uint64_t)(int64_t)kernel->nice);
+	wire_word(w, kernel->major_faults);
+	wire_word(w, kernel->resident);
+	wire_word(w, kernel->gpu);
 	wire_fill_length(w, record);
 }
 
@@ -297,11 +314,12 @@ static void put_under_way(struct wire *w, const struct under_way *calls)
 	wire_string(w, calls->module == NULL ? "" : calls->module);
 	wire_word(w, calls->offset);
 	put_activities(w, &is->threads[0]);
-	wire_word(w, 0); /* MPI_Finalize has not begun */
+	wire_word(w, calls->finalize_ns);
 	wire_word(w, calls->cpu_ns);
 	wire_word(w, is->thread_count);
 	for (size_t i = 0; i < is->thread_count; i++)
-		put_thread(w, &is->threads[i], i == 0);
+		put_thread(w, &is->threads[i], i == 0, calls->kernel.read ? &calls->kernel.threads[i] : NULL);
+	put_kernel(w, &calls->kernel);
 	wire_fill_length(w, record);
 }
 

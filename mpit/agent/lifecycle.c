@@ -9,6 +9,7 @@
 #include "last.h"
 #include "link.h"
 #include "locate.h"
+#include "now.h"
 #include "pcontrol.h"
 #include "rank.h"
 #include "tracking.h"
@@ -300,8 +301,10 @@ void lifecycle_pcontrol(int level)
 
 void lifecycle_finalizing(void)
 {
-	if (agent_state() == AGENT_RUNNING && rank_is_here())
-		agent_measure(false);
+	if (agent_state() != AGENT_RUNNING || !rank_is_here())
+		return;
+	agent_measure(false);
+	atomic_store(&rank.session.finalizing, monotonic_ns());
 }
 
 /* The rank goes on where MPI_Finalize has failed, or done nothing: MPICH's does nothing while a session lives. */
@@ -309,6 +312,7 @@ void lifecycle_finalized(void)
 {
 	if (agent_state() != AGENT_RUNNING || !rank_is_here() || !rank_enter())
 		return;
+	atomic_store(&rank.session.finalizing, 0);
 	if (!rank.session.pcontrol.paused)
 		agent_measure(true);
 	rank_leave();
@@ -326,6 +330,9 @@ void lifecycle_end(enum end_reason reason)
 		return;
 	if (agent_move(AGENT_RUNNING, AGENT_FINAL)) {
 		agent_measure(false);
+		/* Where nobody has said so: of the last MPI_Session_finalize. */
+		if (reason == END_FINALIZE && atomic_load(&rank.session.finalizing) == 0)
+			atomic_store(&rank.session.finalizing, monotonic_ns());
 		/*
 		 * exit and MPI_Abort may stand in a signal handler that has interrupted malloc: nothing is allocated there,
 		 * and what has come up since the last sample stays unknown.

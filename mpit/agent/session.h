@@ -13,6 +13,8 @@
 #include "remains.h"
 #include "sources.h"
 
+#include <stdatomic.h>
+
 #define MAX_OBJECTS_DEFAULT 1024
 #define MAX_OBJECTS_LIMIT 16384
 #define MAX_VALUES 262144    /* in one sample */
@@ -101,6 +103,7 @@ struct session {
 	uint64_t sampled_layout; /* layout generation that the values belong to */
 
 	struct pcontrol pcontrol;
+	_Atomic uint64_t finalizing; /* CLOCK_MONOTONIC, ns: when MPI_Finalize began; 0: it hasn't. Without the gate */
 	bool may_write;          /* MPIT_AGENT_ALLOW_WRITE; written once, before the agent runs */
 	uint64_t category_stamp; /* session_category_stamp when last asked */
 	struct tools *tools;     /* of who is connected; NULL: nobody has made a session */

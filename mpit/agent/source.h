@@ -76,7 +76,11 @@ struct source_thread {
 	const char *function; /* with MPI_; static storage */
 	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
 	uint32_t object;      /* its number; 0: none, or one that the agent doesn't track */
+	int peer; /* in MPI_COMM_WORLD, whom the call sends to or waits for; NO_PEER: none, or it isn't known; ANY_PEER */
+	int tag;  /* -1: any, or it has none */
+	int root; /* of a rooted collective, in its communicator; -1: none */
 };
+enum { NO_PEER = -1, ANY_PEER = -2 };
 
 /* What happens now. */
 struct source_calls {

@@ -154,10 +154,14 @@ void sources_object_freed(const struct session *s, const struct object *o)
 struct under_way sources_under_way(const struct session *s)
 {
 	struct under_way u = { 0 };
+	uint64_t finalizing = atomic_load(&s->finalizing);
 
 	u.known = s->sourced.source != NULL && s->sourced.source->calls(&u.is);
-	if (u.known)
-		u.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	if (!u.known)
+		return u;
+	u.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	if (finalizing != 0)
+		u.finalize_ns = monotonic_ns() - finalizing + 1; /* 0 is another thing */
 	return u;
 }
 

@@ -9,6 +9,7 @@
 #ifndef MPIT_SOURCES_H
 #define MPIT_SOURCES_H
 
+#include "kernel.h"
 #include "source.h"
 
 /* What stands in for MPI_T's index of variable i of the source: far above what MPI_T may have (MAX_VARIABLES). */
@@ -54,7 +55,9 @@ struct under_way {
 	bool known; /* false: nothing is measured, and the rest is zeros */
 	struct source_calls is;
 	uint64_t cpu_ns; /* of the process, at about that moment */
-	/* Where the longest was called from: a file and an offset in it. NULL: it hasn't been looked up. The caller's. */
+	uint64_t finalize_ns; /* since MPI_Finalize began; 0: it hasn't */
+	struct kernel_says kernel; /* the caller's, as are the next two */
+	/* Where the longest was called from: a file and an offset in it. NULL: it hasn't been looked up. */
 	const char *module;
 	uint64_t offset;
 };

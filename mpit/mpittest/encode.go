@@ -248,6 +248,7 @@ func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
 			for i := range u.Threads {
 				e.Record(func() { encodeThread(e, &u.Threads[i]) })
 			}
+			encodeKernel(e, u.Kernel)
 		})
 	}
 	e.Finish()
@@ -261,13 +262,9 @@ func encodeInsideBy(e *wire.Encoder, by [mpit.CallKinds]time.Duration) {
 }
 
 func encodeThread(e *wire.Encoder, t *mpit.Thread) {
-	flags := uint64(0)
-	if t.Main {
-		flags = 1
-	}
 	e.Word(t.ID)
 	e.Int(t.TID)
-	e.Word(flags)
+	e.Word(bit(t.Main, 1))
 	e.Word(uint64(t.Now))
 	e.Word(uint64(t.Observed))
 	encodeInsideBy(e, t.InsideBy)
@@ -278,6 +275,22 @@ func encodeThread(e *wire.Encoder, t *mpit.Thread) {
 	e.Int(t.Peer)
 	e.Int(t.Tag)
 	e.Int(t.Root)
+	e.String(t.In)
+}
+
+func encodeKernel(e *wire.Encoder, k *mpit.Kernel) {
+	if k == nil {
+		e.Word(0)
+		return
+	}
+	e.Word(1)
+	e.Record(func() {
+		e.Int(k.Cores)
+		e.Int(k.Nice)
+		e.Word(uint64(k.MajorFaults))
+		e.Word(uint64(k.Resident))
+		e.Word(bit(k.GPU, 1))
+	})
 }
 
 // pageOf appends a frame, which the caller finishes, with the part of a catalogue that begins at first: at most page

@@ -52,6 +52,7 @@
 	X(MPI_T_SOURCE_ORDERED,             0,          0,      1) /* MPI-4's */        \
 	X(MPI_UNDEFINED,               -32766,     -32766, -32766)                      \
 	X(MPI_KEYVAL_INVALID,              -1, 0x24000000,      0)                      \
+	X(MPI_ANY_SOURCE,                  -1,         -2,     -1)                      \
 	X(MPI_PROC_NULL,                   -2,         -1,     -3)                      \
 	X(MPI_ROOT,                        -4,         -3,     -4)                      \
 	X(MPI_CART,                         1,          2,    211)                      \

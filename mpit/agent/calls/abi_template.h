@@ -30,6 +30,7 @@ const struct calls_abi ABI_IDENTIFIER = {
 	.status_ignore = MPI_STATUS_IGNORE,
 	.proc_null = MPI_PROC_NULL,
 	.root = MPI_ROOT,
+	.any_source = MPI_ANY_SOURCE,
 	.cart = MPI_CART,
 	.graph = MPI_GRAPH,
 	.dist_graph = MPI_DIST_GRAPH,

@@ -116,6 +116,7 @@ struct moment_inside {
 	uint64_t begin;      /* ticks, of that call */
 	uint64_t last;       /* ticks: when the last call before it ended; 0: there was none */
 	uintptr_t from;      /* the address that it returns to */
+	uint64_t names;      /* call_names */
 };
 /* The gate is held. False: the thread makes call after call and is never met in one; then it is in no long one. */
 bool block_inside(struct block *b, struct moment_inside *out);

@@ -4,7 +4,7 @@
  *
  *	struct call call;
  *
- *	if (!call_begins(&call, FUNCTION_MPI_Send, BIND_COMM, comm, __builtin_dwarf_cfa()))
+ *	if (!call_begins(&call, FUNCTION_MPI_Send, BIND_COMM, comm, call_names(dest, tag), __builtin_dwarf_cfa()))
  *		return next(...);
  *	int rc = next(...);
  *	call_returns(&call, SENDING);
@@ -74,7 +74,7 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
  * during a call, the tick at which that one began. A clock runs longer than anything is inside a call, so that during
  * a call it is negative, and inside + now the time inside MPI to the moment.
  *
- * begin, cell and from belong to the call that inside is negative for if inside is the same before and after they are
+ * begin, cell, from and names belong to the call that inside is negative for if inside is the same before and after they are
  * read: all of them are stored with release, in the order below, and loaded with acquire. Who sees a word of the next
  * call sees that this one has ended. (Only where no tick passes between the two is inside the same in both; then they
  * are one call to this clock.) ended changes before inside says that a call is over: its sum tells whether they agree.
@@ -87,6 +87,7 @@ struct under_way {
 	_Alignas(64) _Atomic uint64_t begin; /* ticks; of the last call after its end */
 	struct cell *_Atomic cell;
 	_Atomic uintptr_t from; /* the address that the outermost wrapper returns to */
+	_Atomic uint64_t names; /* call_names */
 	_Atomic uint64_t inside;
 	_Atomic uint64_t last; /* 2 * the tick at which the last call ended, + 1: it was a test or probe */
 	_Atomic uint64_t ended[ACTIVITIES]; /* ticks inside, of the calls and gaps that have ended */
@@ -177,8 +178,23 @@ ALWAYS_INLINE uint64_t poll_gap(uint64_t ended, uint64_t now)
 	return gap < calls_state.poll_gap ? gap : calls_state.poll_gap;
 }
 
+/* Whom a function's calls name. */
+enum names {
+	NAMES_NOBODY,
+	NAMES_PEER, /* a rank of its communicator (the remote group's of an intercommunicator) or window, and a tag */
+	NAMES_ROOT, /* a rank of its communicator */
+};
+#define NO_TAG (-1)
+
+/* That, as the program gives it: of the registers only the lower halves count. 0 where it is nobody. */
+ALWAYS_INLINE uint64_t call_names(intptr_t rank, intptr_t tag)
+{
+	return (uint64_t)tag << 32 | (uint32_t)rank;
+}
+
 /* The thread is in a call, which began at c->begin. */
-ALWAYS_INLINE void under_way_begins(const struct calls_thread *t, const struct call *c, const void *frame)
+ALWAYS_INLINE void under_way_begins(const struct calls_thread *t, const struct call *c, uint64_t names,
+				    const void *frame)
 {
 	struct under_way *u = t->under_way;
 	uint64_t inside, last;
@@ -201,6 +217,7 @@ ALWAYS_INLINE void under_way_begins(const struct calls_thread *t, const struct c
 	atomic_store_explicit(&u->begin, c->begin, memory_order_release);
 	atomic_store_explicit(&u->cell, c->cell, memory_order_release);
 	atomic_store_explicit(&u->from, call_from(t, frame), memory_order_release);
+	atomic_store_explicit(&u->names, names, memory_order_release);
 	atomic_store_explicit(&u->inside, inside - c->begin, memory_order_release);
 }
 
@@ -239,7 +256,8 @@ bool call_counts_late(const struct call *c) HIDDEN;
  * measuring is loaded with acquire for the one case that a thread calls MPI while another initialises it (sessions):
  * then everything that begin has set is seen with it. On x86-64 that is the same instruction as a relaxed load.
  */
-ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intptr_t handle, const void *frame)
+ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intptr_t handle, uint64_t names,
+			       const void *frame)
 {
 	struct calls_thread *t = &calls_thread;
 
@@ -275,7 +293,7 @@ ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intp
 	/* Before the call, which another thread's free may follow. */
 	t->types = atomic_load_explicit(&calls_state.types, memory_order_acquire);
 	c->begin = clock_now(&calls_state.clock);
-	under_way_begins(t, c, frame);
+	under_way_begins(t, c, names, frame);
 	return true;
 }
 
@@ -349,7 +367,7 @@ void call_sends(const struct call *c, int kind, int rank, uint64_t bytes) HIDDEN
 struct calls_abi {
 	uint64_t number; /* docs/internals/protocol.md, HELLO: ABI */
 	const void *in_place, *status_ignore;
-	int proc_null, root;
+	int proc_null, root, any_source;
 	int cart, graph, dist_graph; /* MPI_Topo_test's */
 	size_t handle_size;          /* bytes of a handle in an array: of a datatype, a request */
 	uint64_t handle_mask;
@@ -366,6 +384,6 @@ struct calls_abi {
 extern const struct calls_abi *calls_abi HIDDEN; /* set in begin, before measuring is on */
 extern const struct calls_abi *const calls_abi_list[] HIDDEN;
 /* calls_abi's, asked once in begin. */
-extern intptr_t calls_datatype_null HIDDEN, calls_no_op HIDDEN;
+extern intptr_t calls_datatype_null HIDDEN, calls_no_op HIDDEN, calls_comm_world HIDDEN;
 
 #endif

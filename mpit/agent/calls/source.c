@@ -72,6 +72,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	calls_state.handle_mask = calls_abi->handle_mask;
 	calls_datatype_null = calls_abi->datatype_null(mpi->find);
 	calls_no_op = calls_abi->no_op(mpi->find);
+	calls_comm_world = calls_abi->comm_world(mpi->find);
 	*why = calls_asked_unknown();
 	return true;
 }
@@ -355,6 +356,32 @@ static void tell_inside(struct inside_told *last, const struct moment_inside *m)
 	}
 }
 
+/* A communicator's or window's rank in the world. */
+static int peer_of(uint64_t key, int rank)
+{
+	struct place place;
+
+	if (rank == calls_abi->any_source)
+		return ANY_PEER;
+	if (key_object(key) == 0 || !registry_place(key_slot(key), key_object(key), &place))
+		return NO_PEER;
+	return world_rank(&place.world, rank);
+}
+
+static void tell_names(const struct moment_inside *m, struct source_thread *out)
+{
+	int rank = (int)m->names, tag = (int)(m->names >> 32);
+
+	switch (functions[key_function(m->key)].names) {
+	case NAMES_NOBODY: break;
+	case NAMES_ROOT: out->root = rank < 0 ? -1 : rank; break;
+	case NAMES_PEER:
+		out->peer = peer_of(m->key, rank);
+		out->tag = tag < 0 ? -1 : tag;
+		break;
+	}
+}
+
 /* A thread that is never met at rest makes call after call: what was told last stands, and it is in no call. */
 static void tell_thread(struct block *b, uint64_t id, const struct moment_inside *m, struct source_thread *out)
 {
@@ -369,6 +396,9 @@ static void tell_thread(struct block *b, uint64_t id, const struct moment_inside
 		.observed_ns = b->told.observed,
 		.now_ns = now,
 		.ended_ns = m == NULL ? now : nanoseconds(m->last),
+		.peer = NO_PEER,
+		.tag = -1,
+		.root = -1,
 	};
 	memcpy(out->activity_ns, b->told.by, sizeof out->activity_ns);
 	if (m == NULL || m->key == 0)
@@ -377,6 +407,7 @@ static void tell_thread(struct block *b, uint64_t id, const struct moment_inside
 	out->function = functions[key_function(m->key)].name;
 	out->bind = functions[key_function(m->key)].bind;
 	out->object = key_object(m->key);
+	tell_names(m, out);
 }
 
 static void tell_longest(const struct moment_inside *m, struct source_calls *out)
@@ -425,6 +456,8 @@ static void object_made(int kind, uint64_t handle, uint32_t number, int rank, in
 		place_complete((intptr_t)handle, &place);
 	if (calls_state.peers && kind != BIND_FILE)
 		world_ranks(kind, (intptr_t)handle, place.inter, &place.world);
+	else if (kind == BIND_COMM && (intptr_t)handle == calls_comm_world)
+		place.world = (struct world_ranks){ .count = size, .stride = 1 };
 	registry_add(kind, (intptr_t)handle, number, &place);
 }
 

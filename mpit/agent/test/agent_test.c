@@ -70,6 +70,7 @@ int main(void)
 	test_a_source_has_a_category();
 	test_variables_of_a_source_on_the_wire();
 	test_calls_under_way_on_the_wire();
+	test_what_the_kernel_says_of_threads();
 	test_a_passive_rank_tells_of_calls_under_way();
 	test_where_an_address_is_mapped_from();
 	test_gate();

@@ -202,7 +202,7 @@ static void take_thread(struct frame *f, struct told_calls *told, size_t i)
 	CHECK(take(f) == ACTIVITIES);
 	for (size_t k = 0; k < ACTIVITIES; k++)
 		t->inside_ns += t->activity_ns[k] = take(f);
-	CHECK(take(f) == UINT64_MAX && take(f) == UINT64_MAX);
+	CHECK(take(f) == UINT64_MAX && take(f) == UINT64_MAX); /* its number isn't a thread's of this process */
 	t->begun_ns = take(f);
 	t->ended_ns = take(f);
 	take_string(f, function, sizeof function);
@@ -210,8 +210,11 @@ static void take_thread(struct frame *f, struct told_calls *told, size_t i)
 		memcpy(told->function_of_second, function, sizeof function);
 	t->bind = (int)take(f);
 	t->object = (uint32_t)take(f);
-	for (int k = 0; k < 3; k++)
-		CHECK(take(f) == UINT64_MAX);
+	t->peer = (int)(int64_t)take(f);
+	t->tag = (int)(int64_t)take(f);
+	t->root = (int)(int64_t)take(f);
+	take_string(f, function, sizeof function);
+	CHECK(function[0] == '\0');
 	CHECK(f->at == end);
 }
 
@@ -243,12 +246,14 @@ struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status sta
 		CHECK(take(&f) == ACTIVITIES);
 		for (size_t i = 0; i < ACTIVITIES; i++)
 			told.activity_ns[i] = take(&f);
-		CHECK(take(&f) == 0);
+		told.finalize_ns = take(&f);
 		told.cpu_ns = take(&f);
 		told.thread_count = take(&f);
 		CHECK(told.thread_count >= 1 && told.thread_count <= SOURCE_THREADS);
 		for (size_t i = 0; i < told.thread_count; i++)
 			take_thread(&f, &told, i);
+		if (take(&f) != 0)
+			f.at += take(&f);
 	}
 	CHECK(f.at == f.header.words);
 	free(f.words);

@@ -6,6 +6,7 @@
 #include "fake_source.h"
 #include "gate.h"
 #include "mapped.h"
+#include "now.h"
 #include "pcontrol.h"
 #include "test.h"
 #include "tools/tools.h"
@@ -620,7 +621,7 @@ void test_calls_under_way_on_the_wire(void)
 		.threads = {
 			{ .id = 1, .tid = 11, .inside_ns = 5, .observed_ns = 7, .activity_ns = { 1, 0, 3, 1 }, .now_ns = 20, .ended_ns = 19 },
 			{ .id = 4, .tid = 12, .observed_ns = 7, .now_ns = 30, .begun_ns = 29, .ended_ns = 28, .function = "MPI_Send",
-			  .bind = BIND_COMM, .object = 3 },
+			  .bind = BIND_COMM, .object = 3, .peer = ANY_PEER, .tag = 7, .root = -1 },
 		},
 		.thread_count = 2,
 		.running_ns = 999999999, .function = "MPI_Send", .bind = BIND_COMM, .object = 3, .from = (uintptr_t)sample_now,
@@ -648,6 +649,7 @@ void test_calls_under_way_on_the_wire(void)
 	CHECK(told.cpu_ns > 0 && told.cpu_ns < (uint64_t)1 << 40);
 	CHECK(told.thread_count == 2 && memcmp(told.threads, brief.threads, sizeof brief.threads[0]) == 0);
 	CHECK(told.threads[1].id == 4 && told.threads[1].tid == 12 && told.threads[1].begun_ns == 29);
+	CHECK(told.threads[1].peer == ANY_PEER && told.threads[1].tag == 7 && told.threads[1].root == -1);
 	CHECK(told.threads[1].object == 3 && strcmp(told.function_of_second, "MPI_Send") == 0);
 	/* Where a short call was made nobody asks: it would be another place at each scrape. */
 	CHECK(told.module[0] == '\0' && told.offset == 0);
@@ -713,11 +715,14 @@ void test_a_passive_rank_tells_of_calls_under_way(void)
 	sample_now(fd, 1);
 	told = sample_calls(fd, 1, SAMPLE_PASSIVE);
 	CHECK(told.known == 1 && told.inside_ns == 5 && told.running_ns == 2 && strcmp(told.function, "MPI_Recv") == 0);
+	CHECK(told.finalize_ns == 0);
 	/* Selected anew there are no values until the program's next call, in which it may hang. */
 	request(fd, REQUEST_SELECT, 2, nothing, 2);
 	happens(calls_of_one(8, 10));
+	atomic_store(&session.finalizing, monotonic_ns() - 5000000000);
 	sample_now(fd, 3);
-	CHECK(sample_calls(fd, 3, SAMPLE_BUSY).inside_ns == 8);
+	told = sample_calls(fd, 3, SAMPLE_BUSY);
+	CHECK(told.inside_ns == 8 && told.finalize_ns > 5000000000 && told.finalize_ns < 500000000000);
 	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));
 	close(fd);
 	end_conversation(listening);

@@ -83,7 +83,7 @@ uint64_t sample_statistic(int fd, uint32_t sequence, enum sample_status status, 
 struct told_calls {
 	uint64_t known, inside_ns, observed_ns, running_ns, bind, object, offset, activity_ns[ACTIVITIES];
 	char function[64], module[4096];
-	uint64_t cpu_ns, thread_count;
+	uint64_t finalize_ns, cpu_ns, thread_count;
 	struct source_thread threads[SOURCE_THREADS]; /* their function is NULL */
 	char function_of_second[64];
 };
@@ -195,6 +195,7 @@ void test_tools_are_refused_what_the_library_does_not_have(void);
 void test_a_source_has_a_category(void);
 void test_variables_of_a_source_on_the_wire(void);
 void test_calls_under_way_on_the_wire(void);
+void test_what_the_kernel_says_of_threads(void);
 void test_a_passive_rank_tells_of_calls_under_way(void);
 void test_where_an_address_is_mapped_from(void);
 

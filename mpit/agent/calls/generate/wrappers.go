@@ -21,6 +21,7 @@ struct function {
 	int bind; /* BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
 	const char *out, *in;
 	unsigned activity; /* enum activity */
+	unsigned names;    /* enum names */
 };
 
 enum function_number {
@@ -52,8 +53,9 @@ const unsigned function_count = FUNCTION_COUNT;
 const struct function functions[] = {
 `)
 	for _, f := range functions {
-		fmt.Fprintf(&b, "\t[%s] = { \"%s\", %s, %s, %s, %s },\n", f.number(), f.name, f.bind, quoted(f.movement.out),
-			quoted(f.movement.in), f.activity())
+		names, _ := f.names()
+		fmt.Fprintf(&b, "\t[%s] = { \"%s\", %s, %s, %s, %s, %s },\n", f.number(), f.name, f.bind,
+			quoted(f.movement.out), quoted(f.movement.in), f.activity(), names)
 	}
 	b.WriteString("};\n")
 	return b.Bytes()
@@ -120,7 +122,8 @@ func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 	if f.movement.needsStatus() {
 		b.WriteString("\tunion own_status own;\n")
 	}
-	fmt.Fprintf(b, "\n\tif (!call_begins(&call, %s, %s, %s, frame))\n", f.number(), f.bind, handle)
+	_, names := f.names()
+	fmt.Fprintf(b, "\n\tif (!call_begins(&call, %s, %s, %s, %s, frame))\n", f.number(), f.bind, handle, names)
 	fmt.Fprintf(b, "\t\treturn next(%s);\n", strings.Join(passed, ", "))
 	if f.movement.needsStatus() {
 		b.WriteString("\tintptr_t seen = status_or_own(status, &own);\n")

@@ -21,11 +21,11 @@ enum { ROUNDS = 401, CALLS = 4096, OBJECTS = 8 };
 typedef int call_function(intptr_t, intptr_t, intptr_t, intptr_t);
 
 static call_function *const plain[] = {
-#define PLAIN(name, bind, out, in, activity) fake_##name,
+#define PLAIN(name, bind, out, in, activity, names) fake_##name,
 	FUNCTIONS(PLAIN)
 };
 static call_function *const wrapped[] = {
-#define WRAPPED(name, bind, out, in, activity) name,
+#define WRAPPED(name, bind, out, in, activity, names) name,
 	FUNCTIONS(WRAPPED)
 };
 

@@ -26,7 +26,7 @@ int fake_topology = -1;
 /* ---- the table ---- */
 
 const struct function functions[] = {
-#define ROW(name, bind, out, in, activity) { #name, BIND_##bind, out, in, activity },
+#define ROW(name, bind, out, in, activity, names) { #name, BIND_##bind, out, in, activity, names },
 	FUNCTIONS(ROW)
 #undef ROW
 };
@@ -57,6 +57,7 @@ static intptr_t comm_world(void *(*find)(const char *))
 static const struct calls_abi fake = {
 	.number = 7,
 	.proc_null = -1,
+	.any_source = -2,
 	.root = -2,
 	.cart = 1,
 	.graph = 2,
@@ -73,7 +74,7 @@ const struct calls_abi *const calls_abi_list[] = { &fake, NULL };
 
 /* ---- the library ---- */
 
-#define LIBRARY(name, bind, out, in, activity)                                                                            \
+#define LIBRARY(name, bind, out, in, activity, names)                                                                            \
 	__attribute__((noinline)) int fake_##name(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle) \
 	{                                                                                                       \
 		(void)buffer;                                                                                   \
@@ -249,7 +250,7 @@ void *fake_find(const char *function)
 		{ "PMPI_Dist_graph_neighbors_count", dist_graph_neighbors_count },
 		{ "PMPI_Type_size_x", type_size_x },
 		{ "PMPI_Type_free", free_type },
-#define KNOWN(name, bind, out, in, activity) { "P" #name, fake_##name },
+#define KNOWN(name, bind, out, in, activity, names) { "P" #name, fake_##name },
 		FUNCTIONS(KNOWN)
 #undef KNOWN
 	};
@@ -291,14 +292,14 @@ static bool to_a_peer(unsigned function)
 		NEXT(next_4, symbol);                                                                           \
 		return measure_##name(next, FRAME, buffer, count, type, handle);                                \
 	}
-#define WRAPPERS(name, bind, has_out, has_in, activity)                                                         \
+#define WRAPPERS(name, bind, has_out, has_in, activity, names)                                                         \
 	static MEASURES int measure_##name(next_4 *next, const void *frame, intptr_t buffer, intptr_t count, intptr_t type, \
 					   intptr_t handle)                                                                   \
 	{                                                                                                       \
 		struct call call;                                                                               \
 		uint64_t bytes = 0;                                                                             \
                                                                                                                 \
-		if (!call_begins(&call, FUNCTION_##name, BIND_##bind, handle, frame))                           \
+		if (!call_begins(&call, FUNCTION_##name, BIND_##bind, handle, call_names(buffer, count), frame)) \
 			return next(buffer, count, type, handle);                                               \
 		int rc = next(buffer, count, type, handle);                                                     \
 		call_returns(&call, activity);                                                                  \

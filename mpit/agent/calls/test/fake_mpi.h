@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* The wrappers: what a program calls. */
-#define DECLARE(name, bind, out, in, activity)                                                              \
+#define DECLARE(name, bind, out, in, activity, names)                                                           \
 	int name(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle);                \
 	int P##name(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle);             \
 	int fake_##name(intptr_t buffer, intptr_t count, intptr_t type, intptr_t handle);

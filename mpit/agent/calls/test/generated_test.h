@@ -36,6 +36,7 @@ struct recorded {
 	unsigned function;
 	int kind;
 	intptr_t handle;
+	uint64_t names;
 	const void *frame;
 	int begun, returned, counted, sent;
 	int to; /* if sent */

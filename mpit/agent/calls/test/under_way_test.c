@@ -74,7 +74,8 @@ void test_a_call_under_way_is_told(void)
 	CHECK(seen.running_ns > 0 && strcmp(seen.function, "MPI_Barrier") == 0 && seen.bind == BIND_COMM);
 	CHECK(seen.object == comm && is_in_barriers(seen.from));
 	CHECK(waits() == 0);
-	CHECK(strcmp(seen.function, "MPI_Wait") == 0 && seen.bind == BIND_NONE && seen.object == 0 && is_in_waits(seen.from));
+	CHECK(strcmp(seen.function, "MPI_Wait") == 0 && seen.bind == BIND_NONE && seen.object == 0 &&
+	      is_in_waits(seen.from));
 	CHECK(sends_from() == 0); /* on a communicator that isn't tracked */
 	CHECK(strcmp(seen.function, "MPI_Send") == 0 && seen.bind == BIND_COMM && seen.object == 0);
 	/* The outermost call counts. */
@@ -102,7 +103,8 @@ static void looks_twice(void)
 	after = now();
 	CHECK(after.running_ns - before.running_ns >= 3000000);
 	/* All that passes in a call is inside MPI; ticks are cut to nanoseconds. */
-	CHECK(after.threads[0].inside_ns - before.threads[0].inside_ns + 3 >= after.threads[0].observed_ns - before.threads[0].observed_ns);
+	CHECK(after.threads[0].inside_ns - before.threads[0].inside_ns + 3 >=
+	      after.threads[0].observed_ns - before.threads[0].observed_ns);
 	CHECK(after.threads[0].inside_ns - before.threads[0].inside_ns >= 3000000);
 }
 
@@ -126,7 +128,8 @@ void test_time_inside_is_that_of_the_calls(void)
 	source->read(variable("mpit_call_time_MPI_Barrier"), comm, elements);
 	counted = (uint64_t)((double)elements[0] / (1 << 30) * 1e9);
 	/* Nanoseconds are cut, and so are units; readings take no account of a tick. */
-	CHECK(after.threads[0].inside_ns - before.threads[0].inside_ns < counted + 1000 && after.threads[0].inside_ns - before.threads[0].inside_ns + 1000 > counted);
+	CHECK(after.threads[0].inside_ns - before.threads[0].inside_ns < counted + 1000 &&
+	      after.threads[0].inside_ns - before.threads[0].inside_ns + 1000 > counted);
 	CHECK(after.threads[0].observed_ns - before.threads[0].observed_ns > counted + 5 * 3000000u);
 	freed(BIND_COMM, 0x100, comm);
 }
@@ -162,7 +165,8 @@ void test_time_inside_by_activity(void)
 	CHECK(after.threads[0].activity_ns[IN_COLLECTIVE] - before.threads[0].activity_ns[IN_COLLECTIVE] >= 3000000);
 	CHECK(after.threads[0].activity_ns[IN_FILE] - before.threads[0].activity_ns[IN_FILE] >= 3000000);
 	/* Each is cut to nanoseconds. */
-	CHECK(all_activities(&after) - all_activities(&before) + ACTIVITIES >= after.threads[0].inside_ns - before.threads[0].inside_ns);
+	CHECK(all_activities(&after) - all_activities(&before) + ACTIVITIES >=
+	      after.threads[0].inside_ns - before.threads[0].inside_ns);
 }
 
 /* As a wrapper of MPI_Test, which takes no time here. */
@@ -170,7 +174,7 @@ static __attribute__((noinline)) void tests(void)
 {
 	struct call c;
 
-	if (!call_begins(&c, FUNCTION_MPI_Test, BIND_NONE, 0, __builtin_dwarf_cfa()))
+	if (!call_begins(&c, FUNCTION_MPI_Test, BIND_NONE, 0, 0, __builtin_dwarf_cfa()))
 		return;
 	call_returns(&c, POLLING);
 	call_counts(&c, 0, 0);
@@ -219,7 +223,8 @@ void test_polling(void)
 	}
 	sleeps();
 	after = now();
-	CHECK(after.threads[0].activity_ns[POLLING] - before.threads[0].activity_ns[POLLING] + 3 >= after.threads[0].observed_ns - before.threads[0].observed_ns);
+	CHECK(after.threads[0].activity_ns[POLLING] - before.threads[0].activity_ns[POLLING] + 3 >=
+	      after.threads[0].observed_ns - before.threads[0].observed_ns);
 	calls_state.poll_gap = gap;
 	/* A call that is no test ends it, and takes none of the gap. */
 	tests();
@@ -239,7 +244,8 @@ static void is_paused_meanwhile(void)
 	before = now();
 	sleeps();
 	paused = now();
-	CHECK(paused.threads[0].observed_ns == before.threads[0].observed_ns && paused.threads[0].inside_ns == before.threads[0].inside_ns);
+	CHECK(paused.threads[0].observed_ns == before.threads[0].observed_ns && paused.threads[0].inside_ns ==
+	      before.threads[0].inside_ns);
 	CHECK(paused.running_ns >= 3000000); /* it is there all the same */
 	source->measure(false); /* again: nothing */
 	source->measure(true);
@@ -256,7 +262,8 @@ void test_a_pause_is_not_observed(void)
 	sleeps();
 	CHECK(barriers() == 0); /* passes through */
 	after = now();
-	CHECK(after.threads[0].observed_ns == before.threads[0].observed_ns && after.threads[0].inside_ns == before.threads[0].inside_ns);
+	CHECK(after.threads[0].observed_ns == before.threads[0].observed_ns && after.threads[0].inside_ns ==
+	      before.threads[0].inside_ns);
 	source->measure(true);
 
 	before = now();
@@ -264,7 +271,8 @@ void test_a_pause_is_not_observed(void)
 	CHECK(barriers() == 0);
 	fake_inside = NULL;
 	after = now();
-	CHECK(after.threads[0].inside_ns - before.threads[0].inside_ns <= after.threads[0].observed_ns - before.threads[0].observed_ns);
+	CHECK(after.threads[0].inside_ns - before.threads[0].inside_ns <=
+	      after.threads[0].observed_ns - before.threads[0].observed_ns);
 }
 
 static jmp_buf out;
@@ -286,7 +294,8 @@ void test_what_a_longjmp_leaves_under_way(void)
 	sleeps();
 	/* Nobody knows that it has been left, until the thread calls again. */
 	stale = now();
-	CHECK(strcmp(stale.function, "MPI_Barrier") == 0 && stale.threads[0].inside_ns >= before.threads[0].inside_ns + 3000000);
+	CHECK(strcmp(stale.function, "MPI_Barrier") == 0 && stale.threads[0].inside_ns >=
+	      before.threads[0].inside_ns + 3000000);
 	CHECK(sends_from() == 0);
 	after = now();
 	CHECK(after.running_ns == 0 && after.threads[0].inside_ns >= stale.threads[0].inside_ns);
@@ -378,6 +387,56 @@ void test_threads_are_told_apart(void)
 	CHECK(seen.threads[0].id == c.threads[0].id);
 }
 
+static const struct source_thread *named(int (*call)(intptr_t, intptr_t, intptr_t, intptr_t), intptr_t rank,
+					 intptr_t tag, intptr_t handle)
+{
+	fake_inside = looks;
+	call(rank, tag, 8, handle);
+	fake_inside = NULL;
+	return &seen.threads[0];
+}
+
+/* Registers hold an int in their lower half; what is above it is whatever was there. */
+#define REGISTER(i) ((intptr_t)0x5ca1ab1e00000000 | (uint32_t)(i))
+
+void test_whom_a_call_names(void)
+{
+	const struct source_thread *t = named(MPI_Barrier, 3, 4, FAKE_WORLD);
+	uint32_t world, halo;
+
+	CHECK(t->peer == NO_PEER && t->tag == -1 && t->root == -1);
+	t = named(MPI_Recv, 3, 4, FAKE_WORLD);
+	CHECK(t->peer == NO_PEER && t->tag == 4 && t->root == -1); /* of an object that isn't tracked */
+	source->object_made(BIND_COMM, FAKE_WORLD, world = next_object++, 0, FAKE_WORLD_SIZE);
+	t = named(MPI_Recv, REGISTER(3), REGISTER(4), FAKE_WORLD);
+	CHECK(t->peer == 3 && t->tag == 4 && t->root == -1);
+	t = named(MPI_Recv, REGISTER(calls_abi->any_source), REGISTER(-7), FAKE_WORLD);
+	CHECK(t->peer == ANY_PEER && t->tag == -1);
+	t = named(MPI_Send, calls_abi->proc_null, 0, FAKE_WORLD);
+	CHECK(t->peer == NO_PEER && t->tag == 0);
+	t = named(MPI_Recv, FAKE_WORLD_SIZE, 4, FAKE_WORLD);
+	CHECK(t->peer == NO_PEER);
+	t = named(MPI_Bcast, REGISTER(5), 0, FAKE_WORLD);
+	CHECK(t->peer == NO_PEER && t->tag == -1 && t->root == 5);
+	t = named(MPI_Bcast, calls_abi->root, 0, FAKE_WORLD);
+	CHECK(t->root == -1);
+	CHECK(now().threads[0].peer == NO_PEER && now().threads[0].tag == -1); /* it has ended */
+
+	/* Ranks of others are known with peers only. */
+	fake_rank_count = 2;
+	fake_ranks[0] = 40;
+	fake_ranks[1] = 42;
+	source->object_made(BIND_COMM, 0x700, halo = next_object++, 0, 2);
+	CHECK(named(MPI_Recv, 1, 4, 0x700)->peer == NO_PEER);
+	freed(BIND_COMM, 0x700, halo);
+	calls_state.peers = true;
+	source->object_made(BIND_COMM, 0x700, halo = next_object++, 0, 2);
+	CHECK(named(MPI_Recv, 1, 4, 0x700)->peer == 42);
+	freed(BIND_COMM, 0x700, halo);
+	calls_state.peers = false;
+	freed(BIND_COMM, FAKE_WORLD, world);
+}
+
 static pthread_barrier_t all_here;
 
 static void *stands_by(void *unused)
@@ -423,7 +482,7 @@ void test_a_call_returns_on_another_thread(void)
 	struct source_calls before = now();
 	struct call c;
 
-	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x999, __builtin_dwarf_cfa()));
+	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x999, 0, __builtin_dwarf_cfa()));
 	in_a_thread(returns_here, &c);
 	CHECK(now().running_ns > 0);
 	calls_thread.mark = NULL;
@@ -454,8 +513,10 @@ static void *reads_all_the_time(void *unused)
 	while (!atomic_load(&over)) {
 		struct source_calls c = now();
 
-		CHECK(c.threads[0].inside_ns >= last.threads[0].inside_ns && c.threads[0].observed_ns >= last.threads[0].observed_ns);
-		CHECK(c.threads[0].inside_ns - last.threads[0].inside_ns <= c.threads[0].observed_ns - last.threads[0].observed_ns);
+		CHECK(c.threads[0].inside_ns >= last.threads[0].inside_ns && c.threads[0].observed_ns >=
+		      last.threads[0].observed_ns);
+		CHECK(c.threads[0].inside_ns - last.threads[0].inside_ns <=
+		      c.threads[0].observed_ns - last.threads[0].observed_ns);
 		for (size_t i = 0; i < ACTIVITIES; i++)
 			CHECK(c.threads[0].activity_ns[i] >= last.threads[0].activity_ns[i]);
 		/* Nobody knows in which of them what has just begun is, but for an instant. */

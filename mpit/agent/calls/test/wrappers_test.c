@@ -289,6 +289,26 @@ static void test_bytes_of_windows_and_files(void)
 		CHECK(recorded.sent == (times) && recorded.to == (rank));       \
 	} while (0)
 
+#define NAMES(call, rank, tag)                                                              \
+	do {                                                                                \
+		forget();                                                                   \
+		CHECK((call) == answer);                                                    \
+		CHECK((int)recorded.names == (rank) && (int)(recorded.names >> 32) == (tag)); \
+	} while (0)
+
+/* Whom a call names, from the lower halves of registers; of one that receives, too, whom it receives from. */
+static void test_names(void)
+{
+	NAMES(MPI_Send(0, I(3), DOUBLE, I(7), I(8), 0), 7, 8);
+	NAMES(MPI_Probe(I(-5), I(-1), 0, STATUS_IGNORE), -5, -1);
+	status_at = 12;
+	NAMES(MPI_Sendrecv(0, I(3), DOUBLE, I(7), I(9), 0, I(90), INT, I(2), I(6), 0, STATUS_IGNORE), 2, 6);
+	status_at = 0;
+	NAMES(MPI_Win_lock(I(1), I(7), I(0), 0), 7, -1);
+	NAMES(MPI_Reduce(0, 0, I(1), INT, 0, I(4), 0), 4, 0);
+	NAMES(MPI_Barrier(0), 0, 0);
+}
+
 /* Whatever is sent to one rank, and nothing else. */
 static void test_peers(void)
 {
@@ -361,5 +381,6 @@ void test_wrappers(void)
 	test_bytes_of_collectives();
 	test_bytes_of_windows_and_files();
 	test_peers();
+	test_names();
 	test_failure();
 }

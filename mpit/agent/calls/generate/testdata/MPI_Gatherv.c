@@ -3,7 +3,7 @@ static MEASURES int measure_MPI_Gatherv(next_9 *next, const void *frame, intptr_
 {
 	struct call call;
 
-	if (!call_begins(&call, FUNCTION_MPI_Gatherv, BIND_COMM, comm, frame))
+	if (!call_begins(&call, FUNCTION_MPI_Gatherv, BIND_COMM, comm, call_names(root, 0), frame))
 		return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 	int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 	call_returns(&call, IN_COLLECTIVE);

@@ -7,26 +7,27 @@ struct function {
 	int bind;
 	const char *out, *in;
 	unsigned activity; /* enum activity */
+	unsigned names;    /* enum names */
 };
 
-/* name, bind, direction out, direction in, activity */
+/* name, bind, direction out, direction in, activity, names */
 #define FUNCTIONS(X)                             \
-	X(MPI_Send, COMM, "sent", NULL, SENDING) \
-	X(MPI_Recv, COMM, NULL, "received", WAITING) \
-	X(MPI_Isend, COMM, "sent", NULL, SENDING) \
-	X(MPI_Irecv, COMM, NULL, "posted", SENDING) \
-	X(MPI_Sendrecv, COMM, "sent", "received", WAITING) \
-	X(MPI_Barrier, COMM, NULL, NULL, IN_COLLECTIVE) \
-	X(MPI_Bcast, COMM, "sent", "received", IN_COLLECTIVE) \
-	X(MPI_Allreduce, COMM, "sent", "received", IN_COLLECTIVE) \
-	X(MPI_Allgather, COMM, "sent", "received", IN_COLLECTIVE) \
-	X(MPI_Put, WIN, "sent", NULL, SENDING) \
-	X(MPI_File_write, FILE, "written", NULL, IN_FILE) \
-	X(MPI_Wait, NONE, NULL, NULL, WAITING) \
-	X(MPI_Test, NONE, NULL, NULL, POLLING)
+	X(MPI_Send, COMM, "sent", NULL, SENDING, NAMES_PEER) \
+	X(MPI_Recv, COMM, NULL, "received", WAITING, NAMES_PEER) \
+	X(MPI_Isend, COMM, "sent", NULL, SENDING, NAMES_PEER) \
+	X(MPI_Irecv, COMM, NULL, "posted", SENDING, NAMES_PEER) \
+	X(MPI_Sendrecv, COMM, "sent", "received", WAITING, NAMES_PEER) \
+	X(MPI_Barrier, COMM, NULL, NULL, IN_COLLECTIVE, NAMES_NOBODY) \
+	X(MPI_Bcast, COMM, "sent", "received", IN_COLLECTIVE, NAMES_ROOT) \
+	X(MPI_Allreduce, COMM, "sent", "received", IN_COLLECTIVE, NAMES_NOBODY) \
+	X(MPI_Allgather, COMM, "sent", "received", IN_COLLECTIVE, NAMES_NOBODY) \
+	X(MPI_Put, WIN, "sent", NULL, SENDING, NAMES_PEER) \
+	X(MPI_File_write, FILE, "written", NULL, IN_FILE, NAMES_NOBODY) \
+	X(MPI_Wait, NONE, NULL, NULL, WAITING, NAMES_NOBODY) \
+	X(MPI_Test, NONE, NULL, NULL, POLLING, NAMES_NOBODY)
 
 enum function_number {
-#define NUMBER(name, bind, out, in, activity) FUNCTION_##name,
+#define NUMBER(name, bind, out, in, activity, names) FUNCTION_##name,
 	FUNCTIONS(NUMBER)
 #undef NUMBER
 	FUNCTION_COUNT

@@ -41,7 +41,10 @@ extern __thread struct calls_thread calls_thread;
 extern const struct calls_abi *calls_abi;
 extern intptr_t calls_no_op;
 
-bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, const void *frame);
+enum names { NAMES_NOBODY, NAMES_PEER, NAMES_ROOT };
+#define NO_TAG (-1)
+uint64_t call_names(intptr_t rank, intptr_t tag);
+bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, uint64_t names, const void *frame);
 void call_returns(struct call *call, enum activity activity);
 void call_counts(struct call *call, uint64_t out, uint64_t in);
 bool counts_sizes(void);

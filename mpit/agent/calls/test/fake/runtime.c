@@ -54,13 +54,19 @@ const struct place *call_place(const struct call *call)
 	return fake_place.size == 0 ? &nowhere : &fake_place;
 }
 
-bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, const void *frame)
+uint64_t call_names(intptr_t rank, intptr_t tag)
+{
+	return (uint64_t)tag << 32 | (uint32_t)rank;
+}
+
+bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, uint64_t names, const void *frame)
 {
 	CHECK(call != NULL);
 	recorded.begun++;
 	recorded.function = function;
 	recorded.kind = kind;
 	recorded.handle = handle;
+	recorded.names = names;
 	recorded.frame = frame;
 	return fake_measuring;
 }

@@ -1,0 +1,77 @@
+package e2e
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"testing"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// Whom a call under way waits for, of a program that knows it: by ranks of MPI_COMM_WORLD, where peers are counted
+// also on other communicators.
+func TestWhomCallsWaitFor(t *testing.T) {
+	t.Parallel()
+	ints := func(of ...int) []int { return of }
+	steps := []struct {
+		calls []api.CallUnderWay // of rank 0's threads
+		turn  bool               // on a communicator whose ranks only --calls=peers knows
+	}{
+		{calls: []api.CallUnderWay{{Function: "MPI_Recv", Object: "MPI_COMM_WORLD", Peers: ints(1), Tag: new(7)}}},
+		{calls: []api.CallUnderWay{{Function: "MPI_Recv", Object: "turned", Peers: ints(2)}}, turn: true},
+		{calls: []api.CallUnderWay{{Function: "MPI_Recv", Object: "turned", AnySource: true, Tag: new(0)}}},
+		{calls: []api.CallUnderWay{{Function: "MPI_Probe", Object: "MPI_COMM_WORLD", Peers: ints(2), Tag: new(10)}}},
+		{calls: []api.CallUnderWay{{Function: "MPI_Ssend", Object: "MPI_COMM_WORLD", Peers: ints(1), Tag: new(11)}}},
+		{calls: []api.CallUnderWay{{Function: "MPI_Sendrecv", Object: "MPI_COMM_WORLD", Peers: ints(2), Tag: new(13)}}},
+		{calls: []api.CallUnderWay{{Function: "MPI_Bcast", Object: "turned", Root: new(1)}}},
+		{calls: []api.CallUnderWay{{Function: "MPI_Allreduce", Object: "turned"}}},
+		{calls: []api.CallUnderWay{{Function: "MPI_Recv", Object: "MPI_COMM_WORLD", Peers: ints(1), Tag: new(22)},
+			{Function: "MPI_Recv", Object: "MPI_COMM_WORLD", Peers: ints(1), Tag: new(21)}}},
+	}
+	for _, mpi := range harness.Both(t) {
+		for _, calls := range []string{"--calls", "--calls=peers"} {
+			t.Run(mpi.Name+" "+calls, func(t *testing.T) {
+				exporter := suite.Exporter(t)
+				run := suite.Run(t, harness.Job{MPI: mpi, Program: "whom.c", Args: []string{harness.HoldDir}, Ranks: 3,
+					Socket: exporter.Socket, Exec: []string{calls}})
+				for i, s := range steps {
+					run.AtHold(t, strconv.Itoa(i), 1, 2)
+					want := s.calls
+					if s.turn && calls == "--calls" {
+						want = []api.CallUnderWay{s.calls[0]}
+						want[0].Peers = nil
+					}
+					exporter.Await(t, "step "+strconv.Itoa(i), func(*harness.Scrape) error {
+						if got := threadCallsOf(t, exporter, 0); !reflect.DeepEqual(want, got) {
+							return fmt.Errorf("rank 0 is in %+v, not in %+v", got, want)
+						}
+						return nil
+					})
+					run.Release(t, strconv.Itoa(i))
+				}
+				run.Finish(t)
+			})
+		}
+	}
+}
+
+// threadCallsOf are the calls of a rank's threads, without what no test knows; the initialising thread's first.
+func threadCallsOf(t *testing.T, exporter *harness.Exporter, rank int) (calls []api.CallUnderWay) {
+	t.Helper()
+	var list api.RankList
+	exporter.GetJSON(t, "/api/v1/ranks", &list)
+	for _, r := range list.Ranks {
+		if r.Rank != rank || r.Calls == nil {
+			continue
+		}
+		for _, thread := range r.Calls.Threads {
+			if c := thread.Call; c != nil {
+				calls = append(calls, api.CallUnderWay{Function: c.Function, Object: c.Object, Root: c.Root, Peers: c.Peers,
+					All: c.All, AnySource: c.AnySource, Tag: c.Tag})
+			}
+		}
+	}
+	return calls
+}
