@@ -79,6 +79,7 @@ func (c *connection) rankOfFinal() *rank {
 	switch {
 	case r == nil:
 		r = g.add(h, peer, c.who)
+		r.watch(c.session)
 		r.gone = c.now()
 		g.table.enter(r)
 	case r.UID != peer.UID:

@@ -10,6 +10,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/process"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -66,6 +67,8 @@ type attendance struct {
 	gone    time.Time // when the connection ended; zero: it has not
 	end     mpit.EndReason
 	ended   time.Time      // when it ended, by the exporter's clock
+	process process.Handle // knows its exit status
+	exit    string         // that, once it is known
 	scraped bool           // since its last change
 	took    map[taker]bool // the same of readers of metric data
 	lives   int            // changes with each end and each new beginning
@@ -163,6 +166,13 @@ func (s rankState) live() bool {
 
 // visible says whether a rank in this state stands on the page at all.
 func (s rankState) visible(f *board.Facts) bool { return s != stateNew || f.Sampled }
+
+// watch has the exit status of the process that has opened the session known, where the kernel tells it.
+func (r *attendance) watch(s *mpit.Session) {
+	if of, err := s.Process(); err == nil {
+		r.process = process.New(of)
+	}
+}
 
 // nudge tells the session's goroutine of what there is to send.
 func (r *attendance) nudge() {

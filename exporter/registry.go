@@ -100,6 +100,7 @@ func (g *registry) connect(l *line, w identity.Process) (r *rank, old *line, err
 		return nil, nil, errTooManyRanks
 	case r == nil:
 		r = g.add(h, peer, w)
+		r.watch(l.session)
 	case r.end == mpit.EndLost:
 		r.revive()
 	}
@@ -189,8 +190,12 @@ func (g *registry) remove(r *rank) {
 	if g.worlds.leave(r) {
 		g.categories.Replace(r.UID, r.world.rows, nil)
 	}
+	r.process.Close()
 	g.removed = append(g.removed, r)
 }
+
+// exitWait is for how long the end of an ended rank's process is waited for: descriptors are few.
+const exitWait = 10 * time.Second
 
 // expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others
 // need.
@@ -198,6 +203,12 @@ func (g *registry) expire() {
 	now := g.now()
 	var over, lost []*rank
 	for _, r := range g.table.ordered {
+		if r.exit == "" && r.line == nil {
+			r.exit = r.process.Status()
+		}
+		if r.end != mpit.EndNone && now.Sub(r.ended) >= exitWait {
+			r.process.Close()
+		}
 		switch {
 		case r.end != mpit.EndNone && !g.takers.want(r, now) &&
 			(now.Sub(r.ended) >= g.cfg.Retention || r.account.Short()):

@@ -179,7 +179,7 @@ func (e *Exporter) upToDate(such func(*rank) bool) bool {
 
 func (r *rank) status() api.RankStatus {
 	s := r.About
-	s.State, s.Calls = r.state.String(), r.facts.Load().Calls
+	s.State, s.Calls, s.ExitStatus = r.state.String(), r.facts.Load().Calls, r.exit
 	switch {
 	case r.end != mpit.EndNone:
 		ended := r.ended

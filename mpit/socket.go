@@ -140,6 +140,23 @@ func (s *Socket) Close() error {
 	return nil
 }
 
+// Process returns a descriptor of the rank's process (a pidfd), which the caller closes. It is of the process that
+// connected, whoever has its pid by now. Linux before 6.5 has none.
+func (s *Session) Process() (*os.File, error) {
+	var process int
+	raw, err := s.conn.SyscallConn()
+	if err == nil {
+		failed := raw.Control(func(fd uintptr) {
+			process, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+		})
+		err = errors.Join(failed, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mpit: asking the kernel for the rank's process: %w", err)
+	}
+	return os.NewFile(uintptr(process), "pidfd"), nil
+}
+
 // PeerOf asks the kernel who is at the other end of a connection (SO_PEERCRED): the user at the time of the connection.
 func PeerOf(conn *net.UnixConn) (Peer, error) {
 	var cred *unix.Ucred

@@ -25,7 +25,8 @@ type RankStatus struct {
 	Dup            int        `json:"dup,omitempty"`
 	State          string     `json:"state"` // new, up, busy, passive, paused, late, ended
 	EndReason      string     `json:"end_reason,omitempty"`
-	PID            int        `json:"pid"` // the kernel's, where it can say; else the process's own
+	ExitStatus     string     `json:"exit_status,omitempty"` // "exit 1", "SIGSEGV"; empty: it runs, or nobody knows
+	PID            int        `json:"pid"`                   // the kernel's, where it can say; else the process's own
 	UID            uint32     `json:"uid"`
 	User           string     `json:"user"`
 	Host           string     `json:"host"`

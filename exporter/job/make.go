@@ -55,7 +55,8 @@ func (m *maker) addRank(of *api.RankValues) {
 		Library: strings.TrimSpace(s.Library + " " + s.LibraryVersion), Started: s.Started, Ended: s.Ended}
 	m.addJob(&j, s.State != "ended" && s.State != StateGone)
 	m.report.LeftOut += of.Cut
-	rank := Rank{Rank: s.Rank, Dup: s.Dup, Node: s.Host, PID: s.PID, UID: s.UID, State: s.State, End: s.EndReason}
+	rank := Rank{Rank: s.Rank, Dup: s.Dup, Node: s.Host, PID: s.PID, UID: s.UID, State: s.State,
+		End: s.EndReason, Exit: s.ExitStatus}
 	by := who{s.Rank, s.Dup}
 	if s.Ended != nil {
 		rank.EndedAt = *s.Ended

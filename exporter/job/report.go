@@ -153,6 +153,7 @@ type Rank struct {
 	UID      uint32          `json:"uid"`
 	State    string          `json:"state"`
 	End      string          `json:"end_reason,omitempty"`
+	Exit     string          `json:"exit_status,omitempty"` // "exit 1", "SIGSEGV"; empty: nobody knows
 	EndedAt  time.Time       `json:"ended,omitzero"`
 	Observed float64         `json:"observed_seconds"`
 	Inside   float64         `json:"inside_seconds"`

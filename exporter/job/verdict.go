@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -201,17 +202,23 @@ func broken(ranks []Rank, v *Verdict) bool {
 // milliseconds.
 const atOnce = 20 * time.Millisecond
 
-// crash says how ranks ended, of so many. It names the one that called MPI_Abort, which is known, or the one whose end
-// its exporter saw first, which is a hint.
+// crash says how ranks ended, of so many. It names the one that called MPI_Abort, which is known, or as a hint the one
+// that ended by itself while all others were killed, or whose end its exporter saw first.
 func crash(gone []*Rank, of int) string {
 	many := fmt.Sprintf("%d of %d ranks ended without MPI_Finalize", len(gone), of)
 	slices.SortStableFunc(gone, func(a, b *Rank) int { return a.EndedAt.Compare(b.EndedAt) })
 	first, reasons, nodes := gone[0], map[string]bool{}, map[string]bool{}
-	var aborting []*Rank
+	var aborting, alone []*Rank
+	killed := 0
 	for _, r := range gone {
-		reasons[r.End], nodes[r.Node] = true, true
-		if r.End == endsByAbort {
+		reasons[r.how()], nodes[r.Node] = true, true
+		switch {
+		case r.End == endsByAbort:
 			aborting = append(aborting, r)
+		case r.Exit == "SIGTERM" || r.Exit == "SIGKILL":
+			killed++
+		case r.Exit != "":
+			alone = append(alone, r)
 		}
 	}
 	why := strings.Join(slices.Sorted(maps.Keys(reasons)), ", ")
@@ -222,11 +229,16 @@ func crash(gone []*Rank, of int) string {
 		return aborting[0].name() + " called MPI_Abort; " + many
 	case len(gone) == 1:
 		return fmt.Sprintf("%s ended without MPI_Finalize (%s)", first.name(), why)
+	case len(alone) == 1 && killed == len(gone)-1:
+		return fmt.Sprintf("%s, probably %s (%s) first", many, alone[0].name(), alone[0].Exit)
 	case len(nodes) == 1 && !first.EndedAt.IsZero() && gone[1].EndedAt.Sub(first.EndedAt) > atOnce:
-		return fmt.Sprintf("%s, probably %s (%s) first", many, first.name(), first.End)
+		return fmt.Sprintf("%s, probably %s (%s) first", many, first.name(), first.how())
 	}
 	return fmt.Sprintf("%s (%s); which was the first isn't known", many, why)
 }
+
+// how a rank has ended: its exit status, or what its exporter has seen.
+func (r *Rank) how() string { return cmp.Or(r.Exit, r.End) }
 
 func efficiency(observed []*Rank) *Efficiency {
 	e := &Efficiency{Ranks: len(observed)}

@@ -33,6 +33,12 @@ func killed(r Rank) Rank {
 	return r
 }
 
+func exited(r Rank, status string) Rank {
+	r = killed(r)
+	r.Exit = status
+	return r
+}
+
 func aborted(r Rank) Rank {
 	r.State, r.End = "ended", "abort"
 	return r
@@ -92,6 +98,14 @@ func TestVerdicts(t *testing.T) {
 			"50 % useful; 50 % of the time is spent in MPI, and nobody is late"},
 		"a rank that was killed": {
 			[]Rank{of(0, "node1", 0, 0, 90, 0), lost}, "", Broken, "rank 1 on node1 ended without MPI_Finalize (lost)"},
+		"one crashed, the launcher killed the others": {[]Rank{exited(of(0, "node1", 0, 0, 90, 0), "SIGTERM"),
+			exited(of(1, "node1", 0, 0, 90, 0), "SIGSEGV"), exited(of(2, "node2", 0, 0, 90, 0), "SIGKILL")}, "",
+			Broken, "3 of 3 ranks ended without MPI_Finalize, probably rank 1 on node1 (SIGSEGV) first"},
+		"two crashed": {[]Rank{exited(of(0, "node1", 0, 0, 90, 0), "exit 1"),
+			exited(of(1, "node1", 0, 0, 90, 0), "SIGSEGV")}, "", Broken,
+			"2 of 2 ranks ended without MPI_Finalize (SIGSEGV, exit 1); which was the first isn't known"},
+		"one crashed alone": {[]Rank{exited(of(1, "node1", 0, 0, 90, 0), "exit 3"), of(0, "node1", 0, 0, 90, 0)}, "",
+			Broken, "rank 1 on node1 ended without MPI_Finalize (exit 3)"},
 		"all were": {[]Rank{lost, lost}, "", Broken,
 			"2 of 2 ranks ended without MPI_Finalize (lost); which was the first isn't known"},
 		"one was, and the others after it": {[]Rank{at(killed(of(0, "node1", 0, 0, 9, 0)), 2), at(lost, 1)}, "", Broken,

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"debug/elf"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
@@ -80,6 +83,7 @@ func TestEndsAlone(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		exporter := suite.Exporter(t)
 		var reported []check
+		statuses := map[string]string{}
 		for _, end := range ends {
 			// Open MPI 5's own exit handler waits for ever for a lock of malloc's, with the agent and without.
 			if end.how == "handler" && mpi.Name == "openmpi" {
@@ -99,6 +103,7 @@ func TestEndsAlone(t *testing.T) {
 				run.Release(t, "up")
 				observed := run.Wait(t)
 				reported = append(reported, ended(run, end.reason))
+				statuses[run.ID] = exitStatus(observed)
 
 				job.Bare = true
 				bare := suite.Run(t, job)
@@ -112,7 +117,33 @@ func TestEndsAlone(t *testing.T) {
 		}
 		// at once: the exporter waits for last samples
 		exporter.Await(t, "all ends", all(append(reported, healthy)...))
+		var list api.RankList
+		exporter.GetJSON(t, "/api/v1/ranks", &list)
+		for _, r := range list.Ranks {
+			if want, ours := statuses[r.JobID]; ours && kernelTells() {
+				assert.Equal(t, want, r.ExitStatus, r.JobID)
+			}
+		}
 	}
+}
+
+// exitStatus is what the exporter calls it.
+func exitStatus(r harness.Result) string {
+	if r.Status > 128 {
+		return unix.SignalName(syscall.Signal(r.Status - 128))
+	}
+	return fmt.Sprintf("exit %d", r.Status)
+}
+
+// kernelTells says whether the exit status of another's child is to be had: from Linux 6.15 on.
+func kernelTells() bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	var major, minor int
+	_, _ = fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor)
+	return major > 6 || major == 6 && minor >= 15
 }
 
 // requireCores skips the test where the system doesn't put core files into the working directory.

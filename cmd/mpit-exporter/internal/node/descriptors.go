@@ -12,9 +12,9 @@ const (
 	// reserved are kept back for what is neither a scraper's nor a rank's: standard streams, listeners, files
 	// of /proc, getent's pipes.
 	reserved = 32
-	// rankConnections is the number of connections for each rank of a user: its own, one that has not said HELLO, one
-	// with a last sample, and one more, because not all ranks are one user's.
-	rankConnections = 4
+	// rankDescriptors is how many there are for each rank of a user: its connection, its process, a connection that has
+	// not said HELLO, one with a last sample, and one more, because not all ranks are one user's.
+	rankDescriptors = 5
 )
 
 // Budget is how the descriptors that a process may have are divided, so that neither scrapers nor the ranks of one
@@ -31,7 +31,7 @@ func Divide(descriptors uint64, connections int) Budget {
 		left = int(min(descriptors-reserved, 1<<30))
 	}
 	s := Budget{Connections: max(1, min(connections, left/4))}
-	s.Ranks = max(1, min(exporter.DefaultMaxRanks, (left-s.Connections)/rankConnections))
+	s.Ranks = max(1, min(exporter.DefaultMaxRanks, (left-s.Connections)/rankDescriptors))
 	return s
 }
 
@@ -44,7 +44,7 @@ func budgetOfProcess(logger *slog.Logger, connections int) Budget {
 	s := Divide(limit.Cur, connections)
 	if s.Connections < connections || s.Ranks < exporter.DefaultMaxRanks {
 		logger.Warn("Few files may be open, so that fewer connections are taken; raise the limit (LimitNOFILE=, "+
-			"ulimit -n) to 20000",
+			"ulimit -n) to 25000",
 			"limit", limit.Cur, "connections_of_scrapers", s.Connections, "ranks_of_one_user", s.Ranks)
 	}
 	return s
