@@ -62,7 +62,7 @@ func callProfile() grafana.Dashboard {
 
 // ofEachRank divides a sum over ranks by how many there are that have a call profile.
 func ofEachRank(sum, over string) string {
-	return sum + " / scalar(count(" + countBy(process, rateOf(selector(observed, ofRanks), over)) + "))"
+	return sum + " / scalar(count(" + countBy(process, rateOf(selector(spent, ofRanks), over)) + "))"
 }
 
 // shares shows what takes most of the mean rank's time, by labels: the ten that take most over the time range.
@@ -122,7 +122,7 @@ func callTimes() []*panel {
 			"of these.",
 			"short", neutral).named(withValue).size(12, 3).
 			instant(countBy("world_size", last(selector("mpit_process_info", ofRanks))+" and on ("+process+") "+
-				last(selector(observed, ofRanks))), "of {{world_size}}"),
+				last(selector(spent, ofRanks))), "of {{world_size}}"),
 		stat("Not counted", "Calls for which the agent had no memory; what is shown lacks them.", "short", bad(1)).size(12,
 			3).
 			instant("sum("+last(selector("mpit_call_uncounted_total", ofRanks))+")", "calls"),

@@ -6,12 +6,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
 )
 
-// The counters of the call profile that say how each rank's time goes: see docs/calls.md.
-const (
-	inside   = "mpit_call_inside_seconds_total"
-	observed = "mpit_call_observed_seconds_total"
-	ofKinds  = "mpit_call_kind_seconds_total"
-)
+// spent says how each rank's time goes, by state: see docs/calls.md.
+const spent = "mpit_rank_seconds_total"
 
 // lately reads a counter over a window, soFar takes all that it has counted since the job began.
 func lately(over string) func(selector string) string {
@@ -20,17 +16,17 @@ func lately(over string) func(selector string) string {
 
 var soFar = last
 
-// useful is each rank's share of time outside MPI, of the thread that initialised MPI. Both counters are read at one
-// instant, and a call that has not returned counts.
-func useful(by string, count func(selector string) string) string {
-	return "1 - " + sumBy(by, count(selector(inside, ofOneJob))) + " / (" + sumBy(by, count(selector(observed,
-		ofOneJob))) + " > 0)"
+// share is each rank's share of time in states that match. All are read at one instant.
+func share(states, by string, count func(selector string) string) string {
+	return sumBy(by, count(selector(spent, ofOneJob+`, state=~"`+states+`"`))) + " / (" +
+		sumBy(by, count(selector(spent, ofOneJob))) + " > 0)"
 }
 
-// waiting is each rank's share of time in calls that wait for others.
+// useful is each rank's share of time outside MPI, waiting that in calls that wait for others.
+func useful(by string, count func(selector string) string) string { return share("outside", by, count) }
+
 func waiting(by string, count func(selector string) string) string {
-	return sumBy(by, count(selector(ofKinds, ofOneJob+`, kind=~"wait|collective|poll"`))) + " / (" +
-		sumBy(by, count(selector(observed, ofOneJob))) + " > 0)"
+	return share("wait|collective|poll", by, count)
 }
 
 // oneJob is the dashboard of one job: a verdict, then where its time goes, who is late, and why.
@@ -85,16 +81,14 @@ func jobVerdict() []*panel {
 }
 
 func jobWhere() []*panel {
-	kinds := graph("How the ranks' time goes", "Of all ranks whose calls are measured. Useful is outside MPI; wait "+
+	kinds := graph("How the ranks' time goes", "Of all ranks whose calls are measured. What is outside MPI is useful; wait "+
 		"is for messages, "+
 		"requests and windows; collective returns when all ranks of a communicator have taken part.", "percentunit").
 		stacked().axis(0, 1).size(12, 9).
-		colored("", series{"useful": "green", "send": "blue", "wait": "orange", "collective": "red", "file": "purple",
+		colored("", series{"outside": "green", "send": "blue", "wait": "orange", "collective": "red", "file": "purple",
 			"poll": "yellow"}).
-		query(useful("", rateAt), "useful").
-		query(sumBy("kind", rateAt(selector(ofKinds, ofOneJob)))+" / on () group_left () (sum("+rateAt(selector(observed,
-			ofOneJob))+") > 0)",
-			"{{kind}}")
+		query(sumBy("state", rateAt(selector(spent, ofOneJob)))+" / on () group_left () (sum("+rateAt(selector(spent,
+			ofOneJob))+") > 0)", "{{state}}")
 	p := kinds.graphField()
 	p.FillOpacity, p.LineWidth = 60, 0
 	kinds.MaxDataPoints = enoughPoints
@@ -109,7 +103,7 @@ func jobWhere() []*panel {
 		`, "function", "(in no long call)", "", "")`
 	all := "(" + inCall + " or " + none + ")"
 	sums, counts := last(selector(callTime+"_sum", ofOneJob)), last(selector(callTime+"_count", ofOneJob))
-	inMPI := "sum(" + last(selector(observed, ofOneJob)) + ")"
+	inMPI := "sum(" + last(selector(spent, ofOneJob)) + ")"
 	return []*panel{
 		kinds,
 		table("Where are the ranks now?", "Calls that have taken longer than a second at the end of the time range. "+

@@ -23,10 +23,10 @@ func callsOf(page map[string]float64) (figures map[string]float64, long string) 
 		switch {
 		case family == "mpit_call_running_info":
 			long += labels
-		case family == "mpit_call_kind_seconds_total":
-			_, kind, _ := strings.Cut(labels, `kind="`)
-			kind, _, _ = strings.Cut(kind, `"`)
-			figures[kind] = value
+		case family == "mpit_rank_seconds_total":
+			_, state, _ := strings.Cut(labels, `state="`)
+			state, _, _ = strings.Cut(state, `"`)
+			figures[state] = value
 		case strings.HasPrefix(family, "mpit_call_message"), strings.HasPrefix(family, "mpit_call_collective"):
 			// sums, see below
 		case strings.HasPrefix(family, "mpit_call_"):
@@ -46,35 +46,58 @@ func TestCallsUnderWay(t *testing.T) {
 	assert.Empty(t, long)
 	assert.Nil(t, e.Ranks()[0].Calls)
 
-	shown := func(inside, observed, running, collective float64) map[string]float64 {
-		return map[string]float64{"inside_seconds_total": inside, "observed_seconds_total": observed,
-			"running_seconds": running, "send": 0.5, "wait": 0, "collective": collective, "file": 0, "poll": 0}
+	shown := func(outside, running, collective float64) map[string]float64 {
+		return map[string]float64{"outside": outside, "running_seconds": running, "send": 0.5, "wait": 0,
+			"collective": collective, "file": 0, "poll": 0}
 	}
 	const second = time.Second
-	barrier := mpit.UnderWay{Inside: 2 * second, Observed: 10 * second, Running: second, Function: "MPI_Barrier",
+	barrier := mpit.UnderWay{Observed: 10 * second, Running: second, Function: "MPI_Barrier",
 		Bind: mpit.BindComm, Object: 3, Module: "/opt/solver", Offset: 0x12ab,
 		InsideBy: [mpit.CallKinds]time.Duration{mpit.CallSend: second / 2, mpit.CallCollective: 3 * second / 2}}
 	s.UnderWay, s.Monotonic = &barrier, second
 	figures, long = callsOf(e.take(s))
-	assert.Equal(t, shown(2, 10, 1, 1.5), figures)
+	assert.Equal(t, shown(8, 1, 1.5), figures)
 	assert.Empty(t, long, "others come and go between two scrapes")
 
 	hanging := barrier
-	hanging.Inside, hanging.Observed, hanging.Running = 17*second, 25*second, 16*second
+	hanging.Observed, hanging.Running = 25*second, 16*second
 	hanging.InsideBy[mpit.CallCollective] = 33 * second / 2
 	s.UnderWay, s.Monotonic, s.Status = &hanging, 2*second, mpit.SamplePassive
 	figures, long = callsOf(e.take(s))
-	assert.Equal(t, shown(17, 25, 16, 16.5), figures)
+	assert.Equal(t, shown(8, 16, 16.5), figures)
 	assert.Equal(t, `comm="halo",function="MPI_Barrier",jobid="1",module="/opt/solver",offset="0x12ab",rank="0",`+
 		`user="alice",world="0"}`, long)
-	assert.Equal(t, &api.Calls{Inside: 17, Observed: 25, Running: 16,
-		Kind: api.KindSeconds{Send: 0.5, Collective: 16.5}, Long: &api.LongCall{Function: "MPI_Barrier",
+	assert.Equal(t, &api.Calls{State: api.StateSeconds{api.Outside: 8, api.Send: 0.5, api.Collective: 16.5}, Running: 16,
+		Long: &api.LongCall{Function: "MPI_Barrier",
 			Kind: "comm", Object: "halo", Module: "/opt/solver", Offset: 0x12ab}}, e.Ranks()[0].Calls)
 	text, err := json.Marshal(e.Ranks()[0].Calls)
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"inside_seconds": 17, "observed_seconds": 25, "running_seconds": 16,
-		"kind_seconds": {"send": 0.5, "wait": 0, "collective": 16.5, "file": 0, "poll": 0}, "long": {"function":
+	assert.JSONEq(t, `{"state_seconds": {"outside": 8, "send": 0.5, "wait": 0, "collective": 16.5,
+		"file": 0, "poll": 0}, "running_seconds": 16, "long": {"function":
 		"MPI_Barrier", "kind": "comm", "object": "halo", "module": "/opt/solver", "offset": 4779}}`, string(text))
+
+	threads := hanging
+	threads.CPU, threads.Threads = 3*second, []mpit.Thread{
+		{ID: 1, Main: true, Now: 9 * second, Ended: 7 * second, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
+		{ID: 2, Now: 9 * second, Begun: 6 * second, Ended: 5 * second, Function: "MPI_Recv", Bind: mpit.BindComm,
+			Object: 3, Peer: 2, Tag: 0, Root: mpit.NoRoot},
+		{ID: 3, Now: 9 * second, Begun: 6 * second, Function: "MPI_Probe", Bind: mpit.BindComm, Object: 8,
+			Peer: mpit.AnySource, Tag: mpit.NoTag, Root: mpit.NoRoot},
+		{ID: 4, Now: 9 * second, Begun: 6 * second, Function: "MPI_Bcast", Bind: mpit.BindComm, Object: 3,
+			Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: 1},
+	}
+	s.UnderWay = &threads
+	e.take(s)
+	text, err = json.Marshal(e.Ranks()[0].Calls.Threads)
+	require.NoError(t, err)
+	assert.JSONEq(t, `[{"main": true, "moved_seconds": 2},
+		{"moved_seconds": 3, "call": {"function": "MPI_Recv", "seconds": 3, "begun": 6000000000, "kind": "comm",
+			"object": "halo", "peers": [2], "tag": 0}},
+		{"moved_seconds": 3, "call": {"function": "MPI_Probe", "seconds": 3, "begun": 6000000000, "kind": "comm",
+			"object": "unnamed", "any_source": true}},
+		{"moved_seconds": 3, "call": {"function": "MPI_Bcast", "seconds": 3, "begun": 6000000000, "kind": "comm",
+			"object": "halo", "root": 1}}]`, string(text))
+	assert.InDelta(t, 3, *e.Ranks()[0].Calls.CPU.Seconds, 0)
 
 	for what, c := range map[string]struct {
 		u    mpit.UnderWay
@@ -96,17 +119,18 @@ func TestCallsUnderWay(t *testing.T) {
 	}
 
 	// Busy, with less than before: nothing falls.
-	busy := mpit.Sample{Status: mpit.SampleBusy, UnderWay: &mpit.UnderWay{Inside: second, Observed: 26 * second}}
+	busy := mpit.Sample{Status: mpit.SampleBusy, UnderWay: &mpit.UnderWay{Observed: 26 * second}}
 	figures, long = callsOf(e.take(busy))
-	assert.Equal(t, shown(17, 26, 0, 16.5), figures)
+	assert.Equal(t, shown(9, 0, 16.5), figures)
 	assert.Empty(t, long, "it has returned")
 	busy.UnderWay = nil
 	figures, _ = callsOf(e.take(busy))
-	assert.Equal(t, shown(17, 26, 0, 16.5), figures, "an answer that doesn't say")
+	assert.Equal(t, shown(9, 0, 16.5), figures, "an answer that doesn't say")
 
 	final := s
 	final.Status, final.Monotonic = mpit.SampleFinal, 3*second
-	final.UnderWay = &mpit.UnderWay{Inside: 18 * second, Observed: 30 * second, Running: 5 * second, Function: "MPI_Recv"}
+	final.UnderWay = &mpit.UnderWay{Observed: 30 * second, Running: 5 * second, Function: "MPI_Recv",
+		Threads: threads.Threads}
 	e.absorbed(e.r, &final)
 	g := e.lock()
 	g.finish(e.r, mpit.EndFinalize, e.now())
@@ -115,11 +139,11 @@ func TestCallsUnderWay(t *testing.T) {
 	require.NoError(t, err)
 	defer done()
 	figures, long = callsOf(valuesOf(families))
-	assert.Equal(t, map[string]float64{"inside_seconds_total": 18, "observed_seconds_total": 30, "send": 0.5, "wait": 0,
-		"collective": 16.5, "file": 0, "poll": 0}, figures,
+	assert.Equal(t, map[string]float64{"outside": 13, "send": 0.5, "wait": 0, "collective": 16.5, "file": 0,
+		"poll": 0}, figures,
 		"what counts stands, an ended rank is in no call")
 	assert.Empty(t, long)
-	assert.Equal(t, &api.Calls{Inside: 18, Observed: 30, Kind: api.KindSeconds{Send: 0.5, Collective: 16.5}},
+	assert.Equal(t, &api.Calls{State: api.StateSeconds{api.Outside: 13, api.Send: 0.5, api.Collective: 16.5}},
 		e.Ranks()[0].Calls)
 }
 
@@ -127,7 +151,7 @@ func TestCallsUnderWay(t *testing.T) {
 // with a name of their own.
 func TestSumsOfCalls(t *testing.T) {
 	cfg := small("1", 0)
-	cfg.UnderWay = &mpit.UnderWay{Inside: time.Second, Observed: time.Minute}
+	cfg.UnderWay = &mpit.UnderWay{Observed: time.Minute}
 	cfg.Objects = append(cfg.Objects, mpit.Object{Kind: mpit.BindComm, Name: "halo", Size: 2, Created: testTime},
 		mpit.Object{Kind: mpit.BindComm, Size: 2, Created: testTime})
 	named, unnamed := uint32(len(cfg.Objects)-1), uint32(len(cfg.Objects))

@@ -9,6 +9,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/spent"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -27,6 +28,7 @@ type contents struct {
 	selected bool          // the agent has been told what to read
 	reselect bool          // the agent is to be told what to read even if figures think that it knows
 	clock    time.Duration // of the newest sample that figures have taken
+	spent    spent.Time
 
 	facts   board.Facts               // what is known of the rank now, to be published
 	parts   parts                     // of the last sample, uncut
@@ -88,7 +90,7 @@ func (c *contents) accept(sample *mpit.Sample) (result string, state rankState) 
 // answer: busy ones and last ones don't say everything.
 func (c *contents) count(sample *mpit.Sample) {
 	c.facts.Sampled = true
-	c.countCalls(api.CallsOf(sample), sample.Status == mpit.SampleFinal)
+	c.countCalls(sample)
 	s := &sample.Stats
 	level := c.facts.Stats.PcontrolLevel
 	if s.PcontrolCalls > 0 && s.PcontrolCalls >= c.facts.Stats.PcontrolCalls {
@@ -111,17 +113,15 @@ func (c *contents) count(sample *mpit.Sample) {
 	}
 }
 
-// countCalls takes in what the call profile says; nil: nothing. A rank that has ended is in no call.
-func (c *contents) countCalls(now *api.Calls, ended bool) {
-	if now == nil {
+// countCalls takes in what the call profile says, if there is one. A rank that has ended is in no call.
+func (c *contents) countCalls(s *mpit.Sample) {
+	if s.UnderWay == nil {
 		return
 	}
-	if ended {
-		now.Running, now.Long = 0, nil
-	}
-	if was := c.facts.Calls; was != nil {
-		now.Inside, now.Observed = max(was.Inside, now.Inside), max(was.Observed, now.Observed)
-		now.Kind = now.Kind.Most(was.Kind)
+	c.spent.Add(s.UnderWay)
+	now := api.CallsOf(s, c.spent.Seconds())
+	if s.Status == mpit.SampleFinal {
+		now.Running, now.Long, now.Threads = 0, nil, nil
 	}
 	c.facts.Calls = now // a new one each time: others have the one before
 }

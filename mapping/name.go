@@ -248,10 +248,8 @@ func ReservedFirst(name string) string {
 func reservedName(family string) bool {
 	switch family {
 	case "mpit_process_info", "mpit_pvar_info", "mpit_pvar_category_info", "mpit_cvar_ranks", "mpit_object_info",
-		"mpit_objects", "mpit_call_inside_seconds", "mpit_call_observed_seconds",
-		"mpit_call_kind_seconds", "mpit_call_messages",
-		"mpit_call_message_bytes", "mpit_call_collectives", "mpit_call_collective_seconds", "mpit_call_running_seconds",
-		"mpit_call_running_info":
+		"mpit_objects", "mpit_call_messages", "mpit_call_message_bytes", "mpit_call_collectives",
+		"mpit_call_collective_seconds", "mpit_call_running_seconds", "mpit_call_running_info":
 		return true
 	case "mpit_extreme_rank": // for a whole node it would be mpit_node_extreme_rank, which says who holds an extreme
 		return true

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"time"
 	"unsafe"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
@@ -387,16 +388,50 @@ func decodeUnderWay(r wire.Decoder) *UnderWay {
 		u.Bind = known(bind, BindLast, BindUnknown)
 		u.Object, u.Function, u.Module, u.Offset = object, function, module, offset
 	}
-	if r.Remaining() == 0 {
-		return u
+	u.InsideBy = insideBy(&r)
+	u.Finalize = r.Duration("time in MPI_Finalize")
+	u.CPU = durationIfKnown(&r, "CPU time of a process")
+	for t := range r.Records("threads", wire.MaxThreads) {
+		u.Threads = append(u.Threads, decodeThread(t))
 	}
+	return u
+}
+
+// insideBy reads time inside MPI by kind of call.
+func insideBy(r *wire.Decoder) (by [CallKinds]time.Duration) {
 	for i := range r.Count("kinds of calls", wire.MaxVariables) {
 		d := r.Duration("time inside MPI, by kind of call")
 		if i < int(CallKinds) { // a newer agent may know more
-			u.InsideBy[i] = d
+			by[i] = d
 		}
 	}
-	return u
+	return by
+}
+
+// durationIfKnown is negative where the agent leaves it out, or says that it doesn't know.
+func durationIfKnown(r *wire.Decoder, what string) time.Duration {
+	if !r.Has(math.MaxUint64) {
+		return -1
+	}
+	return r.Duration(what)
+}
+
+func decodeThread(r *wire.Decoder) Thread {
+	t := Thread{ID: r.Word(), TID: r.Int("number of a thread"), Main: r.Word()&1 != 0, Now: r.Duration("time of a thread"),
+		Observed: r.Duration("time observed of a thread"), InsideBy: insideBy(r),
+		CPU: durationIfKnown(r, "CPU time of a thread"), Queue: durationIfKnown(r, "time in the run queue"),
+		Begun: r.Duration("beginning of a call"), Ended: r.Duration("end of a call")}
+	function, bind, object := text(r, "function of a call"), r.Word(), r.Uint32("object of a call")
+	t.Peer, t.Tag, t.Root = NoPeer, NoTag, NoRoot
+	if r.Remaining() > 0 {
+		t.Peer, t.Tag, t.Root = r.Int("peer of a call"), r.Int("tag of a call"), r.Int("root of a call")
+	}
+	if t.Begun == 0 { // of no call there is nothing to say
+		t.Peer, t.Tag, t.Root = NoPeer, NoTag, NoRoot
+		return t
+	}
+	t.Function, t.Bind, t.Object = function, known(bind, BindLast, BindUnknown), object
+	return t
 }
 
 // page says where an answer stands in the whole that it is a part of.

@@ -257,14 +257,40 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		part := want
 		part.Stats = mpit.AgentStats{Samples: 1, PcontrolLevel: 1}
 		idle, calling := want, want
-		idle.UnderWay = &mpit.UnderWay{Inside: 8, Observed: 9}
+		idle.UnderWay = &mpit.UnderWay{Inside: 8, Observed: 9, CPU: -1}
 		calling.UnderWay = &mpit.UnderWay{Inside: 8, Observed: 9, Running: 5, Bind: mpit.BindComm, Object: 3,
 			Function: "MPI_Barrier", Module: "/opt/é", Offset: 16,
-			InsideBy: [mpit.CallKinds]time.Duration{11, 12, 13, 14, 15}}
+			InsideBy: [mpit.CallKinds]time.Duration{11, 12, 13, 14, 15}, CPU: -1}
 		older := *calling.UnderWay
 		older.InsideBy = [mpit.CallKinds]time.Duration{}
 		old := want
 		old.UnderWay = &older
+		threads := want
+		whole := *calling.UnderWay
+		whole.Finalize, whole.CPU = 17, 18
+		whole.Threads = []mpit.Thread{
+			{ID: 1, TID: 70, Main: true, Now: 30, Observed: 9, InsideBy: [mpit.CallKinds]time.Duration{1, 2, 3, 4, 5},
+				CPU: 6, Queue: 7, Ended: 8, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
+			{ID: 5, TID: 71, Now: 31, Observed: 9, CPU: -1, Queue: -1, Begun: 25, Ended: 20, Function: "MPI_Recv",
+				Bind: mpit.BindComm, Object: 3, Peer: mpit.AnySource, Tag: 7, Root: mpit.NoRoot},
+			{ID: 6, TID: 72, Now: 31, Observed: 9, CPU: -1, Queue: -1, Begun: 25, Function: "MPI_Bcast",
+				Bind: mpit.BindComm, Object: 3, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
+		}
+		threads.UnderWay = &whole
+		none, minus2 := ^uint64(0), ^uint64(1)
+		call := func(e *wire.Encoder) {
+			e.Words([]uint64{8, 9, 5, 1, 3})
+			e.String("MPI_Barrier")
+			e.String("/opt/\xe9")
+			e.Words([]uint64{16, 5, 11, 12, 13, 14, 15, 17, 18})
+		}
+		thread := func(e *wire.Encoder, function string, before, after []uint64) {
+			e.Record(func() {
+				e.Words(before)
+				e.String(function)
+				e.Words(after)
+			})
+		}
 		for name, c := range map[string]struct {
 			fields fields
 			want   mpit.Sample
@@ -293,7 +319,7 @@ func TestOlderAndNewerRecords(t *testing.T) {
 					e.Words([]uint64{8, 9, 5, 1, 3})
 					e.String("MPI_Barrier")
 					e.String("/opt/\xe9")
-					e.Words([]uint64{16, 6, 11, 12, 13, 14, 15, 16, 99})
+					e.Words([]uint64{16, 6, 11, 12, 13, 14, 15, 16})
 				})
 				e.Word(99)
 			}, calling},
@@ -308,6 +334,21 @@ func TestOlderAndNewerRecords(t *testing.T) {
 				})
 				e.Word(99)
 			}, old},
+			"threads": {func(e *wire.Encoder) {
+				e.Words(head)
+				e.Words([]uint64{0, 0, 0, 1})
+				e.Record(func() {
+					call(e)
+					e.Word(3)
+					// Of one that is in no call the rest means nothing.
+					thread(e, "MPI_Send", []uint64{1, 70, 1, 30, 9, 5, 1, 2, 3, 4, 5, 6, 7, 0, 8},
+						[]uint64{1, 3, 4, 4, 4})
+					thread(e, "MPI_Recv", []uint64{5, 71, 0, 31, 9, 0, none, none, 25, 20},
+						[]uint64{1, 3, minus2, 7, none, 99})
+					thread(e, "MPI_Bcast", []uint64{6, 72, 0, 31, 9, 0, none, none, 25, 0}, []uint64{1, 3})
+					e.Word(99)
+				})
+			}, threads},
 			"a call that has ended": {func(e *wire.Encoder) {
 				e.Words(head)
 				e.Words([]uint64{0, 0, 0, 1})
@@ -496,6 +537,15 @@ func TestAnswersThatAreRefused(t *testing.T) {
 			words(0, 0, 0, 0, 0, 0, 0, 0, 0, 1))}, mpit.ReasonMalformed},
 		"a function that is cut": {[]wire.Frame{built(wire.TypeSample,
 			words(0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 6, 1, 2, 3, 1, 1, 50))}, mpit.ReasonMalformed},
+		"nine threads": {[]wire.Frame{built(wire.TypeSample, func(e *wire.Encoder) {
+			e.Words(append(make([]uint64, 9), 1))
+			e.Record(func() {
+				e.Words(append(make([]uint64, 11), 9))
+				for range 9 {
+					e.Word(0)
+				}
+			})
+		})}, mpit.ReasonTooLarge},
 		"two longest calls": {[]wire.Frame{built(wire.TypeSample,
 			words(0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0))}, mpit.ReasonTooLarge},
 		"control variables in a sample": {[]wire.Frame{built(wire.TypeCvars, words())}, mpit.ReasonMalformed},

@@ -52,7 +52,10 @@ func FuzzAnswer(f *testing.F) {
 	seed(f, "FuzzAnswer", "busy", encoded(a.answer(wire.SampleRequest{})...))
 	r.UnderWay(mpit.UnderWay{Inside: 3 * time.Second, Observed: 4 * time.Second, Running: 2 * time.Second,
 		Function: "MPI_Barrier", Bind: mpit.BindComm, Object: 1, Module: "/opt/solver", Offset: 0x1234,
-		InsideBy: [mpit.CallKinds]time.Duration{time.Second, time.Second, time.Second}})
+		InsideBy: [mpit.CallKinds]time.Duration{time.Second, time.Second, time.Second}, CPU: 5 * time.Second,
+		Threads: []mpit.Thread{{ID: 1, TID: 77, Main: true, Now: 9, Observed: 8, CPU: -1, Queue: -1, Peer: -1, Tag: -1,
+			Root: -1}, {ID: 3, TID: 78, Now: 9, Begun: 7, Ended: 6, Function: "MPI_Recv", Bind: mpit.BindComm, Object: 1,
+			Peer: mpit.AnySource, Tag: 5, Root: -1}}})
 	seed(f, "FuzzAnswer", "underway", encoded(a.answer(wire.SampleRequest{})...))
 
 	f.Fuzz(func(t *testing.T, stream []byte) {
@@ -94,9 +97,18 @@ func checkSample(t *testing.T, s *mpit.Sample) {
 			}
 		}
 	}
-	if u := s.UnderWay; u != nil && (u.Inside < 0 || u.Observed < 0 || u.Running < 0 ||
-		u.Running == 0 && *u != (mpit.UnderWay{Inside: u.Inside, Observed: u.Observed, InsideBy: u.InsideBy})) {
+	if u := s.UnderWay; u != nil && (u.Inside < 0 || u.Observed < 0 || u.Running < 0 || u.Finalize < 0 || u.CPU < -1 ||
+		len(u.Threads) > wire.MaxThreads ||
+		u.Running == 0 && (u.Function != "" || u.Module != "" || u.Offset != 0 || u.Bind != 0 || u.Object != 0)) {
 		t.Fatalf("under way: %+v", u)
+	}
+	if s.UnderWay != nil {
+		for _, h := range s.UnderWay.Threads {
+			if h.Begun < 0 || h.Ended < 0 || h.Now < 0 || h.CPU < -1 || h.Queue < -1 ||
+				h.Begun == 0 && (h.Function != "" || h.Peer != mpit.NoPeer || h.Root != mpit.NoRoot) {
+				t.Fatalf("thread: %+v", h)
+			}
+		}
 	}
 	if s.Layout == nil {
 		if len(s.Values) != 0 {

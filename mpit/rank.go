@@ -253,7 +253,45 @@ type UnderWay struct {
 	// that file. "": the call has taken less than a second, or nobody knows.
 	Module string
 	Offset uint64
+	// Finalize is for how long MPI_Finalize has been under way; 0: it has not begun.
+	Finalize time.Duration
+	// CPU is the process's time on cores, of all its threads; negative: not known.
+	CPU time.Duration
+	// Threads are those that call MPI, at most eight, the one that initialised it first. Of an older agent none.
+	Threads []Thread
 }
+
+// Thread is a thread of a rank that calls MPI, at one moment. Now, Begun and Ended are by a clock of the rank's that only
+// compares with itself.
+type Thread struct {
+	ID   uint64 // never another thread's of the rank
+	TID  int    // the kernel's, as the rank sees it
+	Main bool   // it initialised MPI
+	Now  time.Duration
+	// Observed and InsideBy are as in UnderWay, of this thread. Between two samples they say what it did if the ID is the
+	// same in both; a new thread may begin with what another one has counted.
+	Observed time.Duration
+	InsideBy [CallKinds]time.Duration
+	// CPU is its time on cores and Queue its time ready without one; negative: not read in this sample.
+	CPU, Queue time.Duration
+	Begun      time.Duration // of the call that it is in: in two samples the same of one call only; 0: it is in none
+	Ended      time.Duration // of its last call before that; 0: there was none
+	// Function, Bind and Object are those of the call that it is in, as in UnderWay.
+	Function string
+	Bind     Bind
+	Object   uint32
+	Peer     int // in MPI_COMM_WORLD: whom the call sends to or waits for; NoPeer, AnySource
+	Tag      int // NoTag: any, or it has none
+	Root     int // of a rooted collective, in its communicator; NoRoot
+}
+
+// What a call that names no rank or tag has in place of one.
+const (
+	NoPeer    = -1 // or it isn't known
+	AnySource = -2
+	NoTag     = -1
+	NoRoot    = -1
+)
 
 // FailedHandle is a handle that could not be read in a sample.
 type FailedHandle struct {

@@ -57,47 +57,13 @@ type Peer struct {
 
 // Calls is what a rank's call profile says of the moment of its last answer. Times are in seconds.
 type Calls struct {
-	// Of the thread that initialised MPI: inside MPI to that moment, a call that it is in included, and measured at all.
-	Inside   float64 `json:"inside_seconds"`
-	Observed float64 `json:"observed_seconds"`
-	// Inside by kind of call.
-	Kind KindSeconds `json:"kind_seconds"`
+	State StateSeconds `json:"state_seconds"`
 	// How long the longest call under way of any thread has taken; 0: there was none.
 	Running float64   `json:"running_seconds"`
 	Long    *LongCall `json:"long,omitempty"` // that call, if it has taken longer than LongCallTime
-}
-
-// KindSeconds are seconds for each kind of call (mpit.CallKind).
-type KindSeconds struct {
-	Send       float64 `json:"send"`
-	Wait       float64 `json:"wait"`
-	Collective float64 `json:"collective"`
-	File       float64 `json:"file"`
-	Poll       float64 `json:"poll"`
-}
-
-// Of returns the seconds of one kind; 0: there is no such kind.
-func (k *KindSeconds) Of(kind mpit.CallKind) float64 {
-	switch kind {
-	case mpit.CallSend:
-		return k.Send
-	case mpit.CallWait:
-		return k.Wait
-	case mpit.CallCollective:
-		return k.Collective
-	case mpit.CallFile:
-		return k.File
-	case mpit.CallPoll:
-		return k.Poll
-	}
-	return 0
-}
-
-// Most returns what is larger of each kind.
-func (k KindSeconds) Most(other KindSeconds) KindSeconds {
-	return KindSeconds{Send: max(k.Send, other.Send), Wait: max(k.Wait, other.Wait),
-		Collective: max(k.Collective, other.Collective), File: max(k.File, other.File),
-		Poll: max(k.Poll, other.Poll)}
+	// Threads are those that call MPI, at most eight, the one that initialised it first; absent: not known.
+	Threads []Thread `json:"threads,omitempty"`
+	CPU     *CPU     `json:"cpu,omitempty"` // absent: nothing is known
 }
 
 // LongCallTime is how long a call has to take before it is shown: others come and go between two looks.
@@ -112,37 +78,62 @@ type LongCall struct {
 	Offset   uint64 `json:"offset,omitempty"` // of the address that it returns to, in that file
 }
 
-// CallsOf describes what a sample says of calls under way, in words that are bounded; nil: nothing.
-func CallsOf(s *mpit.Sample) *Calls {
+// CallsOf describes what a sample says of calls under way, in words that are bounded, of a rank that has been so long in
+// each state; nil: nothing.
+func CallsOf(s *mpit.Sample, state StateSeconds) *Calls {
 	u := s.UnderWay
 	if u == nil {
 		return nil
 	}
-	c := &Calls{Inside: u.Inside.Seconds(), Observed: u.Observed.Seconds(), Running: u.Running.Seconds(),
-		Kind: KindSeconds{
-			Send:       u.InsideBy[mpit.CallSend].Seconds(),
-			Wait:       u.InsideBy[mpit.CallWait].Seconds(),
-			Collective: u.InsideBy[mpit.CallCollective].Seconds(),
-			File:       u.InsideBy[mpit.CallFile].Seconds(),
-			Poll:       u.InsideBy[mpit.CallPoll].Seconds(),
-		}}
-	if u.Running <= LongCallTime {
-		return c
+	c := &Calls{State: state, Running: u.Running.Seconds()}
+	for i := range u.Threads {
+		c.Threads = append(c.Threads, threadOf(s, &u.Threads[i]))
 	}
-	c.Long = &LongCall{Function: clean.Label(u.Function), Module: clean.Path(u.Module), Offset: u.Offset}
-	if u.Bind == mpit.BindNone {
-		return c
+	if u.CPU > 0 {
+		c.CPU = &CPU{Seconds: new(u.CPU.Seconds())}
 	}
-	c.Long.Kind, c.Long.Object = mapping.BindLabel(u.Bind), mapping.Unnamed
-	if s.Layout == nil {
-		return c
-	}
-	for i := range s.Layout.Objects {
-		if o := &s.Layout.Objects[i]; o.ID == u.Object && o.Kind == u.Bind {
-			c.Long.Object = strings.Clone(mapping.CleanName(o.Name))
-		}
+	if u.Running > LongCallTime {
+		c.Long = &LongCall{Function: clean.Label(u.Function), Module: clean.Path(u.Module), Offset: u.Offset}
+		c.Long.Kind, c.Long.Object = objectOf(s, u.Bind, u.Object)
 	}
 	return c
+}
+
+// objectOf returns the kind and the name of the object that a call names, as in the call profile's series; empty: none.
+func objectOf(s *mpit.Sample, bind mpit.Bind, id uint32) (kind, name string) {
+	if bind == mpit.BindNone {
+		return "", ""
+	}
+	if s.Layout != nil {
+		for i := range s.Layout.Objects {
+			if o := &s.Layout.Objects[i]; o.ID == id && o.Kind == bind {
+				return mapping.BindLabel(bind), strings.Clone(mapping.CleanName(o.Name))
+			}
+		}
+	}
+	return mapping.BindLabel(bind), mapping.Unnamed
+}
+
+// threadOf describes a thread, in words that are bounded.
+func threadOf(s *mpit.Sample, t *mpit.Thread) Thread {
+	thread := Thread{Main: t.Main, Moved: max(t.Now-max(t.Begun, t.Ended), 0).Seconds()}
+	if t.Begun == 0 {
+		return thread
+	}
+	c := &CallUnderWay{Function: clean.Label(t.Function), Seconds: max(t.Now-t.Begun, 0).Seconds(),
+		Begun: uint64(t.Begun), AnySource: t.Peer == mpit.AnySource}
+	c.Kind, c.Object = objectOf(s, t.Bind, t.Object)
+	if t.Peer >= 0 {
+		c.Peers = []int{t.Peer}
+	}
+	if t.Tag >= 0 {
+		c.Tag = new(t.Tag)
+	}
+	if t.Root >= 0 {
+		c.Root = new(t.Root)
+	}
+	thread.Call = c
+	return thread
 }
 
 // StatusOf describes a rank that has answered. The result is bounded, and keeps nothing of h alive.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // Comparison is what has changed between two runs of one job: where a rank's time goes, on average, that of the
@@ -58,12 +60,12 @@ func Compare(before, after *Report) (*Comparison, error) {
 		{before, func(c *Change) *float64 { return &c.Before }, func(c *Change) *float64 { return &c.CallsBefore }},
 		{after, func(c *Change) *float64 { return &c.After }, func(c *Change) *float64 { return &c.CallsAfter }},
 	} {
-		ranks, observed, inside := 0.0, 0.0, 0.0
+		ranks, observed, outside := 0.0, 0.0, 0.0
 		for i := range side.of.Ranks {
 			r := &side.of.Ranks[i]
-			observed += r.Observed
-			inside += r.Inside
-			if r.Observed > 0 {
+			observed += r.Time.Sum()
+			outside += r.Time[api.Outside]
+			if r.Time.Sum() > 0 {
 				ranks++
 			}
 		}
@@ -72,7 +74,7 @@ func Compare(before, after *Report) (*Comparison, error) {
 				side.of.Job.ID)
 		}
 		*side.seconds(&c.Observed) = observed / ranks
-		*side.seconds(at(Outside)) = (observed - inside) / ranks
+		*side.seconds(at(Outside)) = outside / ranks
 		for i := range side.of.Calls {
 			call := &side.of.Calls[i]
 			change := at(strings.TrimSpace(call.Function + " " + call.Object))

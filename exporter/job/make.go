@@ -62,7 +62,7 @@ func (m *maker) addRank(of *api.RankValues) {
 		rank.EndedAt = *s.Ended
 	}
 	if c := s.Calls; c != nil {
-		rank.Observed, rank.Inside, rank.Kind = c.Observed, c.Inside, c.Kind
+		rank.Time = c.State
 		if c.Long != nil && s.EndReason != endsWell {
 			rank.Running, rank.Long = c.Running, c.Long
 			if m.place != nil {
@@ -274,7 +274,7 @@ func (m *maker) listCalls() {
 func (r *Report) sortCalls() {
 	observed := 0.0
 	for i := range r.Ranks {
-		observed += r.Ranks[i].Observed
+		observed += r.Ranks[i].Time.Sum()
 	}
 	for i := range r.Calls {
 		r.Calls[i].Share = 0

@@ -11,7 +11,7 @@ import (
 )
 
 // Format is the version of a report's JSON.
-const Format = 1
+const Format = 2
 
 // Report is what is known of the ranks of one MPI_COMM_WORLD of a job. Times are in seconds, shares from 0 to 1.
 type Report struct {
@@ -146,21 +146,19 @@ type Messages struct {
 
 // Rank is one rank. The times are those of the thread that initialised MPI; all zero without a call profile.
 type Rank struct {
-	Rank     int             `json:"rank"`
-	Dup      int             `json:"dup,omitempty"`
-	Node     string          `json:"node"`
-	PID      int             `json:"pid,omitempty"` // on its node; 0: not known
-	UID      uint32          `json:"uid"`
-	State    string          `json:"state"`
-	End      string          `json:"end_reason,omitempty"`
-	Exit     string          `json:"exit_status,omitempty"` // "exit 1", "SIGSEGV"; empty: nobody knows
-	EndedAt  time.Time       `json:"ended,omitzero"`
-	Observed float64         `json:"observed_seconds"`
-	Inside   float64         `json:"inside_seconds"`
-	Kind     api.KindSeconds `json:"kind_seconds"`
-	Running  float64         `json:"running_seconds,omitempty"`
-	Long     *api.LongCall   `json:"long,omitempty"`
-	Place    string          `json:"place,omitempty"` // where in the program that was called, if somebody knows
+	Rank    int              `json:"rank"`
+	Dup     int              `json:"dup,omitempty"`
+	Node    string           `json:"node"`
+	PID     int              `json:"pid,omitempty"` // on its node; 0: not known
+	UID     uint32           `json:"uid"`
+	State   string           `json:"state"`
+	End     string           `json:"end_reason,omitempty"`
+	Exit    string           `json:"exit_status,omitempty"` // "exit 1", "SIGSEGV"; empty: nobody knows
+	EndedAt time.Time        `json:"ended,omitzero"`
+	Time    api.StateSeconds `json:"state_seconds"`
+	Running float64          `json:"running_seconds,omitempty"`
+	Long    *api.LongCall    `json:"long,omitempty"`
+	Place   string           `json:"place,omitempty"` // where in the program that was called, if somebody knows
 }
 
 // Reasons of ends: an orderly one, and that of the rank that has called MPI_Abort.
@@ -172,19 +170,17 @@ const (
 func (r *Rank) who() who { return who{r.Rank, r.Dup} }
 
 // Useful is the rank's share of time outside MPI; 0 where nothing is known.
-func (r *Rank) Useful() float64 { return r.Share(r.Observed - r.Inside) }
+func (r *Rank) Useful() float64 { return r.Share(api.Outside) }
 
 // Busy is its share of time in which it waits for nobody.
-func (r *Rank) Busy() float64 {
-	return r.Share(r.Observed - r.Kind.Wait - r.Kind.Collective - r.Kind.Poll)
-}
+func (r *Rank) Busy() float64 { return r.Share(api.Outside, api.Send, api.File) }
 
-// Share is the share of the time observed that so many seconds are; 0 where nothing is known.
-func (r *Rank) Share(seconds float64) float64 {
-	if r.Observed <= 0 {
-		return 0
+// Share is the share of its time that it is in some states; 0 where nothing is known.
+func (r *Rank) Share(states ...api.TimeState) (share float64) {
+	for _, state := range states {
+		share += r.Time[state]
 	}
-	return min(max(seconds/r.Observed, 0), 1)
+	return share / max(r.Time.Sum(), math.SmallestNonzeroFloat64)
 }
 
 // Level is what is or was in the library at most, and in which rank.

@@ -21,9 +21,8 @@ type Totals struct {
 }
 
 type rankTotals struct {
-	pid              int
-	observed, inside float64
-	kind             api.KindSeconds
+	pid  int
+	time api.StateSeconds
 }
 
 type total struct {
@@ -59,7 +58,7 @@ func (r *Report) Totals() *Totals {
 	t := &Totals{time: r.Time, ranks: make(map[who]rankTotals, len(r.Ranks)), seed: maphash.MakeSeed()}
 	for i := range r.Ranks {
 		of := &r.Ranks[i]
-		t.ranks[of.who()] = rankTotals{of.PID, of.Observed, of.Inside, of.Kind}
+		t.ranks[of.who()] = rankTotals{of.PID, of.Time}
 	}
 	add := func(what quantity, value float64) {
 		t.numbers = append(t.numbers, total{hash(t, what), value})
@@ -129,7 +128,7 @@ func (r *Report) Since(before *Totals) *Report {
 func (t *Totals) sameRanks(now []Rank) bool {
 	return len(now) == len(t.ranks) && !slices.ContainsFunc(now, func(r Rank) bool {
 		was, known := t.ranks[r.who()]
-		return !known || was.pid != r.PID || was.observed == 0 && r.Observed > 0
+		return !known || was.pid != r.PID || was.time.Sum() == 0 && r.Time.Sum() > 0
 	})
 }
 
@@ -144,15 +143,13 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 	for i := range ranks {
 		r := &ranks[i]
 		b := t.ranks[r.who()]
-		r.Observed, r.Inside = less(r.Observed, b.observed), less(r.Inside, b.inside)
-		r.Kind = api.KindSeconds{Send: less(r.Kind.Send, b.kind.Send), Wait: less(r.Kind.Wait, b.kind.Wait),
-			Collective: less(r.Kind.Collective, b.kind.Collective), File: less(r.Kind.File, b.kind.File),
-			Poll: less(r.Kind.Poll, b.kind.Poll)}
-		if times := r.Observed / seconds; times > 2 {
-			r.Observed, r.Inside = r.Observed/times, r.Inside/times
-			r.Kind = api.KindSeconds{Send: r.Kind.Send / times, Wait: r.Kind.Wait / times,
-				Collective: r.Kind.Collective / times, File: r.Kind.File / times,
-				Poll: r.Kind.Poll / times}
+		for state := range r.Time {
+			r.Time[state] = less(r.Time[state], b.time[state])
+		}
+		if times := r.Time.Sum() / seconds; times > 2 {
+			for state := range r.Time {
+				r.Time[state] /= times
+			}
 		}
 	}
 	return ranks

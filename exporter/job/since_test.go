@@ -18,9 +18,8 @@ func running(after float64, useful ...float64) *Report {
 	for rank, useful := range useful {
 		r := jobtest.RankOf(rank, "node1", useful)
 		r.Rank.Ended, r.Rank.State, r.Rank.EndReason, r.Rank.PID = nil, "up", "", 1000+rank
-		r.Rank.Calls.Observed = after
-		r.Rank.Calls.Inside = after - useful
-		r.Rank.Calls.Kind = api.KindSeconds{Send: after / 100, Collective: after - useful - after/100}
+		r.Rank.Calls.State = api.StateSeconds{api.Outside: useful, api.Send: 1,
+			api.Collective: after - useful - 1}
 		list.Ranks = append(list.Ranks, r)
 	}
 	return Of([]api.ValueList{list}, nil)[0]
@@ -45,7 +44,7 @@ func TestSince(t *testing.T) {
 	assert.Equal(t, "late rank", r.Verdict.State)
 	assert.Equal(t, 1, r.Verdict.Late.Rank)
 	assert.Equal(t, 1, r.Ranks[0].Rank, "from late to early, by the interval")
-	assert.InDelta(t, 10, r.Ranks[0].Observed, 1e-9)
+	assert.InDelta(t, 10, r.Ranks[0].Time.Sum(), 1e-9)
 	assert.InDelta(t, 1, r.Ranks[0].Useful(), 0.02)
 	assert.Len(t, r.Calls, 1, "nobody has called MPI_Send since")
 	call := r.WithRanks(1).Calls[0]
@@ -60,8 +59,8 @@ func TestSince(t *testing.T) {
 	assert.Len(t, r.Messages, 1)
 	assert.InDelta(t, 2048, r.Messages[0].Bytes, 0)
 	assert.Equal(t, now.Levels, r.Levels)
-	assert.InDelta(t, 100, before.Ranks[0].Observed, 0, "the earlier report is not changed")
-	assert.InDelta(t, 110, now.Ranks[0].Observed, 0)
+	assert.InDelta(t, 100, before.Ranks[0].Time.Sum(), 0, "the earlier report is not changed")
+	assert.InDelta(t, 110, now.Ranks[0].Time.Sum(), 0)
 }
 
 func indexOf(r *Report, rank int) int {
@@ -79,7 +78,7 @@ func TestSinceAnotherBeginning(t *testing.T) {
 	for i := range now.Ranks {
 		now.Ranks[i].PID += 100
 	}
-	assert.InDelta(t, 10, now.Since(before.Totals()).Ranks[0].Observed, 0)
+	assert.InDelta(t, 10, now.Since(before.Totals()).Ranks[0].Time.Sum(), 0)
 	assert.True(t, now.Since(nil).Whole)
 	ended := Of(jobtest.Late(), nil)[0]
 	assert.Same(t, ended, ended.Since(before.Totals()))
@@ -102,11 +101,12 @@ func TestSinceARankWasSilent(t *testing.T) {
 	before, now := running(100, 30, 31), running(105, 32, 33)
 	for i := range now.Ranks {
 		if r := &now.Ranks[i]; r.Rank == 1 {
-			r.Observed, r.Inside = r.Observed+55, r.Inside+44
+			r.Time[api.Outside] += 11
+			r.Time[api.Collective] += 44
 		}
 	}
 	r := now.Since(before.Totals())
-	assert.InDelta(t, 5, r.Ranks[indexOf(r, 1)].Observed, 1e-9)
+	assert.InDelta(t, 5, r.Ranks[indexOf(r, 1)].Time.Sum(), 1e-9)
 	assert.Equal(t, 2, r.Verdict.Efficiency.Ranks)
 }
 

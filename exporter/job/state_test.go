@@ -38,7 +38,7 @@ func agreements() []agreement {
 		{alertRules, "Late", `parallel_efficiency:ratio5m\{[^}]*\} > ([\d.]+)`, number(Late)},
 		{alertRules, "Late, in words", `more than (\d+)% for 15 minutes\.\s+\{\{- with printf "topk\(1, mpit_rank:useful`,
 			number(100 * Late)},
-		{alertRules, "noted", `kind=~\\"send\|file\\"\}\[5m\]\) > ([\d.]+)`, number(noted)},
+		{alertRules, "noted", `state=~\\"send\|file\\"\}\[5m\]\) > ([\d.]+)`, number(noted)},
 		{alertRules, "Efficient", `parallel_efficiency:ratio5m < ([\d.]+)`, number(Efficient)},
 		{recordingRules, "Hung", `mpit_call_running_seconds > (\d+)`, number(Hung.Seconds())},
 		{recordingRules, "Late", `parallel_efficiency:ratio5m > ([\d.]+)\)`, number(Late)},

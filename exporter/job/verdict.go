@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -93,11 +94,11 @@ func judge(ranks []Rank, size int, where string) Verdict {
 	var observed []*Rank
 	longest := 0.0
 	for i := range ranks {
-		longest = max(longest, ranks[i].Observed)
+		longest = max(longest, ranks[i].Time.Sum())
 	}
 	for i := range ranks {
 		// Of one that was observed for a moment nobody can say how it does.
-		if r := &ranks[i]; r.Observed > 0 && r.Observed >= longest/2 {
+		if r := &ranks[i]; r.Time.Sum() > 0 && r.Time.Sum() >= longest/2 {
 			observed = append(observed, r)
 		}
 	}
@@ -273,9 +274,9 @@ func late(observed []*Rank) *LateRank {
 		if busy, more := most(observed, (*Rank).Busy); more > share && more >= noted {
 			by, share, why, useful = busy, more, "waits least for others", false
 			switch {
-			case by.Kind.File >= by.Kind.Send && by.Share(by.Kind.File) >= noted:
+			case by.Time[api.File] >= by.Time[api.Send] && by.Share(api.File) >= noted:
 				why = "works on files"
-			case by.Share(by.Kind.Send) >= noted:
+			case by.Share(api.Send) >= noted:
 				why = "takes long to send: its network is slow or that of whom it sends to, or it sends more"
 			}
 		}

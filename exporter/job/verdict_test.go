@@ -12,18 +12,19 @@ import (
 
 // of is a rank of which 100 s were observed.
 func of(rank int, node string, send, wait, collective, file float64) Rank {
-	return Rank{Rank: rank, Node: node, State: "up", Observed: 100, Inside: send + wait + collective + file,
-		Kind: api.KindSeconds{Send: send, Wait: wait, Collective: collective, File: file}}
+	return Rank{Rank: rank, Node: node, State: "up", Time: api.StateSeconds{
+		100 - send - wait - collective - file, send, wait, collective, file}}
 }
 
 // in is a rank that has been in a call for so many seconds.
 func in(rank int, function, object string, seconds float64) Rank {
-	r := Rank{Rank: rank, Node: "node1", State: "up", Observed: 100, Inside: min(seconds, 100), Running: seconds}
+	r := of(rank, "node1", 0, 0, min(seconds, 100), 0)
+	r.Running = seconds
 	if function != "" {
 		r.Long = &api.LongCall{Function: function, Object: object}
 	}
 	if strings.HasPrefix(function, "MPI_File_") {
-		r.Kind.File = r.Inside
+		r.Time[api.File], r.Time[api.Collective] = r.Time[api.Collective], 0
 	}
 	return r
 }
@@ -59,7 +60,7 @@ func TestVerdicts(t *testing.T) {
 	lost := of(1, "node1", 0, 0, 90, 0)
 	lost.State, lost.End = "ended", "lost"
 	brief := of(1, "a", 0, 0, 0, 0)
-	brief.Observed = 1
+	brief.Time = api.StateSeconds{1}
 	sizes := map[string]int{"part of a job hangs": 1000, "one of many": 1000}
 	for name, c := range map[string]struct {
 		ranks []Rank

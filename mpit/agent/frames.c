@@ -248,6 +248,37 @@ static void put_statistics(struct wire *w, const struct agent_statistics *statis
 	wire_fill_length(w, record);
 }
 
+#define NOT_KNOWN UINT64_MAX
+
+static void put_activities(struct wire *w, const struct source_thread *t)
+{
+	wire_word(w, ACTIVITIES);
+	wire_words(w, t->activity_ns, ACTIVITIES);
+}
+
+static void put_thread(struct wire *w, const struct source_thread *t, bool first)
+{
+	size_t record = wire_hole(w);
+
+	wire_word(w, t->id);
+	wire_word(w, t->tid);
+	wire_word(w, first ? 1 : 0);
+	wire_word(w, t->now_ns);
+	wire_word(w, t->observed_ns);
+	put_activities(w, t);
+	wire_word(w, NOT_KNOWN); /* CPU */
+	wire_word(w, NOT_KNOWN); /* in the run queue */
+	wire_word(w, t->begun_ns);
+	wire_word(w, t->ended_ns);
+	wire_string(w, t->function == NULL ? "" : t->function);
+	wire_word(w, (uint64_t)t->bind);
+	wire_word(w, t->object);
+	wire_word(w, NOT_KNOWN); /* peer */
+	wire_word(w, NOT_KNOWN); /* tag */
+	wire_word(w, NOT_KNOWN); /* root */
+	wire_fill_length(w, record);
+}
+
 static void put_under_way(struct wire *w, const struct under_way *calls)
 {
 	const struct source_calls *is = &calls->is;
@@ -257,17 +288,20 @@ static void put_under_way(struct wire *w, const struct under_way *calls)
 	if (!calls->known)
 		return;
 	record = wire_hole(w);
-	wire_word(w, is->inside_ns);
-	wire_word(w, is->observed_ns);
+	wire_word(w, is->threads[0].inside_ns);
+	wire_word(w, is->threads[0].observed_ns);
 	wire_word(w, is->running_ns);
 	wire_word(w, (uint64_t)is->bind);
 	wire_word(w, is->object);
 	wire_string(w, is->function == NULL ? "" : is->function);
 	wire_string(w, calls->module == NULL ? "" : calls->module);
 	wire_word(w, calls->offset);
-	wire_word(w, ACTIVITIES);
-	for (size_t i = 0; i < ACTIVITIES; i++)
-		wire_word(w, is->activity_ns[i]);
+	put_activities(w, &is->threads[0]);
+	wire_word(w, 0); /* MPI_Finalize has not begun */
+	wire_word(w, calls->cpu_ns);
+	wire_word(w, is->thread_count);
+	for (size_t i = 0; i < is->thread_count; i++)
+		put_thread(w, &is->threads[i], i == 0);
 	wire_fill_length(w, record);
 }
 

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Both sides name it; one that doesn't know the other's number keeps its hands off. */
-#define SOURCE_VERSION 4
+#define SOURCE_VERSION 5
 
 #define SOURCE_SYMBOL "mpit_agent_source"
 
@@ -56,17 +56,35 @@ enum activity {
 	ACTIVITIES
 };
 
-/* What happens at one moment. */
-struct source_calls {
+#define SOURCE_THREADS 8 /* that are told of at most */
+
+/* A thread that calls MPI, at one moment. */
+struct source_thread {
+	uint64_t id;  /* never another thread's */
+	uint64_t tid; /* the kernel's */
 	/*
-	 * Of the thread that initialised MPI, in nanoseconds: time inside MPI to the moment, a call that it is in and
-	 * what counts as polling between calls included, and time for which measuring was on. Both read at the same instant, neither ever falls, and inside
-	 * never gains more than observed.
+	 * In nanoseconds: time inside MPI to the moment, a call that it is in and what counts as polling between calls
+	 * included, and time for which measuring was on. Of one thread neither ever falls, and inside never gains more
+	 * than observed. A thread may begin with what another one, which has ended, has counted.
 	 */
 	uint64_t inside_ns, observed_ns;
 	/* inside_ns by what the calls do. None falls, and together they are no more; less, where nobody knows. */
 	uint64_t activity_ns[ACTIVITIES];
-	/* The longest call under way of any thread; of 0 ns: there is none, and the rest is zeros. */
+	/* Nanoseconds by a clock that only compares with itself: the moment; when the call that it is in began, 0: it is in
+	 * none, and the fields below are zero; and when its last one ended, 0: none has. */
+	uint64_t now_ns, begun_ns, ended_ns;
+	const char *function; /* with MPI_; static storage */
+	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
+	uint32_t object;      /* its number; 0: none, or one that the agent doesn't track */
+};
+
+/* What happens now. */
+struct source_calls {
+	/* The one that initialised MPI stands first, and is always there. */
+	struct source_thread threads[SOURCE_THREADS];
+	size_t thread_count;
+	/* The longest call under way of any thread, of those not told of, too; of 0 ns: there is none, and the rest is
+	 * zeros. */
 	uint64_t running_ns;
 	const char *function; /* with MPI_; static storage */
 	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */

@@ -3,6 +3,7 @@
 
 #include "agent.h"
 #include "handles.h"
+#include "now.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +156,8 @@ struct under_way sources_under_way(const struct session *s)
 	struct under_way u = { 0 };
 
 	u.known = s->sourced.source != NULL && s->sourced.source->calls(&u.is);
+	if (u.known)
+		u.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	return u;
 }
 

@@ -53,6 +53,7 @@ void sources_object_freed(const struct session *s, const struct object *o);
 struct under_way {
 	bool known; /* false: nothing is measured, and the rest is zeros */
 	struct source_calls is;
+	uint64_t cpu_ns; /* of the process, at about that moment */
 	/* Where the longest was called from: a file and an offset in it. NULL: it hasn't been looked up. The caller's. */
 	const char *module;
 	uint64_t offset;

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
@@ -240,13 +241,43 @@ func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
 			e.String(u.Function)
 			e.String(u.Module)
 			e.Word(u.Offset)
-			e.Word(uint64(len(u.InsideBy)))
-			for _, d := range u.InsideBy {
-				e.Word(uint64(d))
+			encodeInsideBy(e, u.InsideBy)
+			e.Word(uint64(u.Finalize))
+			e.Word(uint64(u.CPU))
+			e.Word(uint64(len(u.Threads)))
+			for i := range u.Threads {
+				e.Record(func() { encodeThread(e, &u.Threads[i]) })
 			}
 		})
 	}
 	e.Finish()
+}
+
+func encodeInsideBy(e *wire.Encoder, by [mpit.CallKinds]time.Duration) {
+	e.Word(uint64(len(by)))
+	for _, d := range by {
+		e.Word(uint64(d))
+	}
+}
+
+func encodeThread(e *wire.Encoder, t *mpit.Thread) {
+	flags := uint64(0)
+	if t.Main {
+		flags = 1
+	}
+	e.Word(t.ID)
+	e.Int(t.TID)
+	e.Word(flags)
+	e.Word(uint64(t.Now))
+	e.Word(uint64(t.Observed))
+	encodeInsideBy(e, t.InsideBy)
+	e.Words([]uint64{uint64(t.CPU), uint64(t.Queue), uint64(t.Begun), uint64(t.Ended)})
+	e.String(t.Function)
+	e.Word(uint64(t.Bind))
+	e.Word(uint64(t.Object))
+	e.Int(t.Peer)
+	e.Int(t.Tag)
+	e.Int(t.Root)
 }
 
 // pageOf appends a frame, which the caller finishes, with the part of a catalogue that begins at first: at most page

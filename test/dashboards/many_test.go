@@ -21,7 +21,7 @@ func TestManyRanks(t *testing.T) {
 	const ranks = nodes * ofNode
 	p := suite.PrometheusWith(t, harness.PrometheusConfig{Interval: 5 * time.Second,
 		Discovery: cluster.OneJob(t, suite, nodes, ofNode)})
-	p.Await(t, "count(count_over_time(mpit_call_inside_seconds_total[1m]) > 4)", func(samples []harness.Sample) error {
+	p.Await(t, "count(count_over_time(mpit_rank_seconds_total{state=\"outside\"}[1m]) > 4)", func(samples []harness.Sample) error {
 		if len(samples) != 1 || samples[0].Value != ranks {
 			return fmt.Errorf("%v", samples)
 		}

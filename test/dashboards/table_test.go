@@ -246,8 +246,8 @@ func (s site) testTruth(t *testing.T) {
 // busy the machine is.
 func (s site) testShares(t *testing.T, job profiled, ofAll, ofJob map[string]string) {
 	ranks := panelOf(t, "mpit-job", "Ranks, from late to early")
-	observed, err := s.ask(t.Context(), target{Instant: true, Expr: `max by (rank) (last_over_time(` +
-		`mpit_call_observed_seconds_total{jobid="$jobid"}[$__range]))`}, ofJob)
+	observed, err := s.ask(t.Context(), target{Instant: true, Expr: `sum by (rank) (last_over_time(` +
+		`mpit_rank_seconds_total{jobid="$jobid"}[$__range]))`}, ofJob)
 	require.NoError(t, err)
 	seconds := map[string]float64{}
 	for _, sample := range observed {

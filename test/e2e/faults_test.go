@@ -240,23 +240,18 @@ func readFigures(t *testing.T, run *harness.Run, rank int) (own figures) {
 	return own
 }
 
-// figuresOf are those of a page; those by kind add up to the time inside MPI.
+// figuresOf are those of a page.
 func figuresOf(t *testing.T, page *harness.Scrape, run *harness.Run, rank int) (shown figures) {
 	t.Helper()
 	labels := run.Labels(rank)
-	observed, err := page.One("mpit_call_observed_seconds_total", labels)
-	require.NoError(t, err)
-	shown.total = observed.Value
-	for kind, to := range map[string]*float64{
+	_, shown.total = timeOf(page, run, rank)
+	for state, to := range map[string]*float64{
 		"send": &shown.send, "wait": &shown.wait, "collective": &shown.collective, "file": &shown.file,
 	} {
-		seconds, err := page.One("mpit_call_kind_seconds_total", labels.With("kind", kind))
+		seconds, err := page.One("mpit_rank_seconds_total", labels.With("state", state))
 		require.NoError(t, err)
 		*to = seconds.Value
 	}
-	inside, err := page.One("mpit_call_inside_seconds_total", labels)
-	require.NoError(t, err)
-	assert.InDelta(t, inside.Value, shown.inside(), 1e-6, "rank %d: by kind, all together", rank)
 	return shown
 }
 

@@ -164,7 +164,7 @@ func since(list []pushed, from time.Time) pushed {
 // moving are families that change by being read, or with time alone.
 func moving(name string) bool {
 	return strings.HasPrefix(name, "mpit_exporter_") || strings.HasPrefix(name, "mpit_rank_agent_") ||
-		name == "mpit_call_observed_seconds_total"
+		name == "mpit_rank_seconds_total"
 }
 
 // sameAsPage: whatever of a job stands on the page has been pushed, with the same value, and nothing else has; but

@@ -40,10 +40,8 @@ type reported struct {
 		Seconds  float64 `json:"seconds"`
 	} `json:"calls"`
 	Ranks []struct {
-		Rank     int     `json:"rank"`
-		End      string  `json:"end_reason"`
-		Observed float64 `json:"observed_seconds"`
-		Inside   float64 `json:"inside_seconds"`
+		Rank int    `json:"rank"`
+		End  string `json:"end_reason"`
 	} `json:"ranks"`
 }
 

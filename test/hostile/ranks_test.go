@@ -30,7 +30,7 @@ func (c crowd) rank(number int) *mpittest.Rank {
 		Hello: mpit.Hello{PID: 4242 + number, Rank: number, Size: c.ranks, ThreadLevel: 3, AgentVersion: "simulated",
 			LibraryVersion: "Open MPI v4.1.4", Host: "simulated", Executable: "/simulated/job",
 			Attributes: map[string]string{"MPIT_JOB_ID": c.job()}},
-		UnderWay:   &mpit.UnderWay{Inside: time.Minute, Observed: time.Hour},
+		UnderWay:   &mpit.UnderWay{Observed: time.Hour},
 		MaxObjects: c.objects + 1,
 	}
 	for i := range c.levels {

@@ -80,8 +80,7 @@ func move(r *mpittest.Rank, number, step int) error {
 			return err
 		}
 	}
-	inside := time.Duration(step) * time.Second
-	r.UnderWay(mpit.UnderWay{Inside: inside / 4, Observed: inside})
+	r.UnderWay(mpit.UnderWay{Observed: time.Duration(step) * time.Second})
 	return nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
@@ -57,10 +56,12 @@ var (
 		"The longest MPI call under way in any thread of the rank, if it has taken longer than a second: its "+
 			"communicator, window or file, and where it returns to (module and offset); always 1.",
 		rankLabels, []string{"function", "comm", "win", "file", "module", "offset"})
-	familyCallKind = counter("mpit_call_kind_seconds_total", "",
-		"mpit_call_inside_seconds_total by kind of call: send (hands data over, or starts something), wait (for "+
-			"messages, requests, windows), collective, file, poll (tests and probes). Only for ranks with the call profile.",
-		rankLabels, []string{"kind"})
+	familyRankSeconds = counter("mpit_rank_seconds_total", "",
+		"The rank's time by what it does, of the thread that initialised MPI and to the moment, a call that has not "+
+			"returned included: outside MPI, or in calls that send (hand data over, or start something), wait (for "+
+			"messages, requests, windows), are collective, work on a file, or poll (tests and probes). The sum is the "+
+			"time for which calls were measured. Only for ranks with the call profile.",
+		rankLabels, []string{"state"})
 	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
 		rankLabels[:3], []string{"metric"})
 )
@@ -75,12 +76,12 @@ func counter(name, counts, help string, labels ...[]string) Family {
 	return f
 }
 
-// kindRows are the rows of familyCallKind, of a rank with the call profile.
-func kindRows() (rows []exposition.Row) {
-	for kind := range mpit.CallKinds {
+// stateRows are the rows of familyRankSeconds, of a rank with the call profile.
+func stateRows() (rows []exposition.Row) {
+	for i, name := range api.TimeStateNames {
 		rows = append(rows, exposition.Row{
-			Labels: []mapping.Label{{Name: "kind", Value: kind.String()}},
-			Number: func(o exposition.Owner) float64 { return o.(*portrait).Calls.Kind.Of(kind) },
+			Labels: []mapping.Label{{Name: "state", Value: name}},
+			Number: func(o exposition.Owner) float64 { return o.(*portrait).Calls.State[i] },
 		})
 	}
 	return rows
@@ -184,15 +185,6 @@ var rankFamilies = []rankFamily{
 	ofRank("mpit_pcontrol_paused_seconds_total", "", onceControlled,
 		"Time after MPI_Pcontrol(0), in which nothing was counted. Only for ranks that have called MPI_Pcontrol.",
 		func(r *portrait) float64 { return r.Stats.PausedTime.Seconds() }),
-	ofRank("mpit_call_inside_seconds_total", "", onceProfiled,
-		"Time inside MPI of the thread that initialised MPI, including a call that has not returned. Only for ranks "+
-			"with the call profile.",
-		func(r *portrait) float64 { return r.Calls.Inside }),
-	ofRank("mpit_call_observed_seconds_total", "", onceProfiled,
-		"Time in which the rank's calls were measured, without pauses, read at the same instant as "+
-			"mpit_call_inside_seconds_total: the ratio of their rates is the share of time in MPI. Only for ranks with "+
-			"the call profile.",
-		func(r *portrait) float64 { return r.Calls.Observed }),
 	ofRank("mpit_call_messages_total", "{message}", onceProfiled,
 		"Point-to-point sends and puts, including those to MPI_PROC_NULL: a sum of mpit_call_time_seconds_count. Only "+
 			"for ranks with the call profile.",
@@ -231,7 +223,7 @@ func longCallLabels(c *api.LongCall) []mapping.Label {
 // names.
 func Families() []Family {
 	all := append(self.Families(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
-		familyPvarCategory, familyControlRanks, familyCallRunning, familyCallKind, familyNodeExtreme)
+		familyPvarCategory, familyControlRanks, familyCallRunning, familyRankSeconds, familyNodeExtreme)
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)
 	}

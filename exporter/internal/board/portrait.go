@@ -298,7 +298,7 @@ func (b *Board) addProcess(r *portrait, s *sheet) {
 		}
 	}
 	if r.Calls != nil {
-		b.AddOwn(s.Sheet, &familyCallKind, false, kindRows()...)
+		b.AddOwn(s.Sheet, &familyRankSeconds, false, stateRows()...)
 	}
 	if long := r.long(); long != (api.LongCall{}) {
 		b.AddOwn(s.Sheet, &familyCallRunning, true, exposition.Row{Value: 1, Labels: longCallLabels(&long)})

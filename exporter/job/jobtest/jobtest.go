@@ -23,7 +23,7 @@ func RankOf(rank int, node string, useful float64) api.RankValues {
 		Rank: api.RankStatus{JobID: "17", World: "0", User: "ada", Rank: rank, State: "ended", EndReason: "finalize",
 			Host: node, Executable: "/home/ada/solver", Library: "openmpi", LibraryVersion: "5.0.7", WorldSize: 4,
 			JobName: "heat <3>", Started: &Began, Ended: &ended,
-			Calls: &api.Calls{Inside: inside, Observed: 100, Kind: api.KindSeconds{Send: 1, Collective: inside - 1}}},
+			Calls: &api.Calls{State: api.StateSeconds{api.Outside: useful, api.Send: 1, api.Collective: inside - 1}}},
 		Variables: []api.VariableValues{
 			{Metric: "mpit_call_time_seconds", Kind: "histogram", Distribution: true, Series: []api.SeriesValue{
 				series("MPI_Allreduce", "residual", 1000, inside-1), series("MPI_Send", "halo", 500, 1)}},

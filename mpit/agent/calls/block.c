@@ -8,12 +8,15 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct block *_Atomic blocks;
 _Atomic uint64_t blocks_made;
 _Atomic uint64_t calls_uncounted;
 struct block *blocks_first;
 size_t block_peers;
+static _Atomic uint64_t threads_seen; /* that have taken a block */
 
 /* A value for each thread that has a block, so that its end is heard of. */
 static pthread_key_t block_key;
@@ -34,13 +37,17 @@ static void thread_ends(void *own)
 	struct under_way *u = &b->under_way;
 	uint64_t inside = atomic_load_explicit(&u->inside, memory_order_relaxed);
 
-	/* In a call that it has not returned from. */
-	if (is_running(inside))
+	/* In a call that it has not returned from. The gap before that has been added. */
+	if (is_running(inside)) {
+		atomic_store_explicit(&u->last, 0, memory_order_release);
 		atomic_store_explicit(&u->inside, inside + atomic_load_explicit(&u->begin, memory_order_relaxed),
 				      memory_order_release);
+	}
 	calls_thread = (struct calls_thread){ 0 };
-	if (b != blocks_first)
-		atomic_store_explicit(&b->owned, false, memory_order_release);
+	if (b == blocks_first)
+		return;
+	atomic_store_explicit(&b->thread, 0, memory_order_release);
+	atomic_store_explicit(&b->owned, false, memory_order_release);
 }
 
 static size_t cell_count(void)
@@ -117,6 +124,10 @@ static struct block *block_take(void)
 		b = block_map();
 	if (b != NULL && pthread_setspecific(block_key, b) == 0) {
 		learn_stack(b);
+		atomic_store_explicit(&b->under_way.last, 0, memory_order_release); /* of the thread before */
+		atomic_store_explicit(&b->tid, (uint64_t)syscall(SYS_gettid), memory_order_release);
+		atomic_store_explicit(&b->thread, atomic_fetch_add_explicit(&threads_seen, 1, memory_order_relaxed) + 1,
+				      memory_order_release);
 		calls_thread.block = b;
 		calls_thread.cache = b->cache;
 		calls_thread.under_way = &b->under_way;
@@ -226,7 +237,7 @@ bool block_inside(struct block *b, struct moment_inside *out)
 		uint64_t begin = atomic_load_explicit(&u->begin, memory_order_acquire);
 		const struct cell *cell = atomic_load_explicit(&u->cell, memory_order_acquire);
 		uintptr_t from = atomic_load_explicit(&u->from, memory_order_acquire);
-		uint64_t polled = atomic_load_explicit(&u->polled, memory_order_acquire);
+		uint64_t last = atomic_load_explicit(&u->last, memory_order_acquire);
 		uint64_t key = 0, now, gap = 0, ended[ACTIVITIES], all = 0;
 
 		for (size_t k = 0; k < ACTIVITIES; k++)
@@ -244,14 +255,15 @@ bool block_inside(struct block *b, struct moment_inside *out)
 			continue;
 		if (is_running(inside) && now < begin)
 			now = begin; /* cores' counters may differ */
-		if (!is_running(inside) && polled != 0)
-			gap = poll_gap(polled, now);
+		if (!is_running(inside) && (last & 1) != 0)
+			gap = poll_gap(last >> 1, now);
 		*out = (struct moment_inside){
 			.ticks = is_running(inside) ? inside + now : inside + gap,
 			.now = now,
 			.gap = gap,
 			.key = key,
 			.begin = begin,
+			.last = last >> 1,
 			.from = from,
 		};
 		memcpy(out->ended, ended, sizeof ended);

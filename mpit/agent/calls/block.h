@@ -61,11 +61,18 @@ struct peer_count {
 	_Atomic uint64_t messages, bytes;
 };
 
+/* A thread's time inside MPI, in nanoseconds. */
+struct inside_told {
+	uint64_t read, read_by[ACTIVITIES];        /* as it was read last */
+	uint64_t inside, observed, by[ACTIVITIES]; /* as it has been told: it never falls */
+};
+
 struct block {
 	struct block *next;   /* written before the block is in the list, as are sizes and peers */
 	struct sizes *sizes;  /* of the cells, in their order, behind them; NULL: not asked for */
 	struct peer_count *peers; /* of block_peers, at the end */
 	_Atomic bool owned;   /* by a thread that lives */
+	_Atomic uint64_t thread, tid; /* whose it is: never the same of two threads, 0: nobody's; and the kernel's number */
 	_Atomic intptr_t asking; /* handle of the datatype that the owner asks the library about now; 0: none */
 	_Atomic uint64_t made; /* how often a cell has got a key */
 	_Atomic unsigned used; /* of the cells behind the functions' own */
@@ -73,6 +80,7 @@ struct block {
 
 	/* the gate's */
 	uint64_t seen; /* of made */
+	struct inside_told told;
 
 	/* the owner's */
 	uintptr_t stack_low, stack_high; /* of the thread; both 0: not known */
@@ -106,6 +114,7 @@ struct moment_inside {
 	uint64_t gap;        /* ticks of polling since the last call, which was a test or a probe */
 	uint64_t key;        /* of the call's function and object; 0: it is in none, or just between two */
 	uint64_t begin;      /* ticks, of that call */
+	uint64_t last;       /* ticks: when the last call before it ended; 0: there was none */
 	uintptr_t from;      /* the address that it returns to */
 };
 /* The gate is held. False: the thread makes call after call and is never met in one; then it is in no long one. */

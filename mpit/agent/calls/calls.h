@@ -80,15 +80,15 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
  * are one call to this clock.) ended changes before inside says that a call is over: its sum tells whether they agree.
  *
  * A loop of tests is polling also between them: the first microsecond of the gap after one is, the rest is outside MPI.
- * The gap is added when the thread's next call begins; until then a reader counts it from polled, which it reads before
- * ended, and the owner writes after it: who sees the gap over sees it in the sum.
+ * The gap is added when the thread's next call begins; until then a reader counts it from last, which it reads before
+ * ended: who sees the gap over in ended sees that the sum doesn't agree.
  */
 struct under_way {
 	_Alignas(64) _Atomic uint64_t begin; /* ticks; of the last call after its end */
 	struct cell *_Atomic cell;
 	_Atomic uintptr_t from; /* the address that the outermost wrapper returns to */
 	_Atomic uint64_t inside;
-	_Atomic uint64_t polled;            /* ticks: when the last call ended; 0: it was no test or probe, or is over */
+	_Atomic uint64_t last; /* 2 * the tick at which the last call ended, + 1: it was a test or probe */
 	_Atomic uint64_t ended[ACTIVITIES]; /* ticks inside, of the calls and gaps that have ended */
 };
 
@@ -170,9 +170,9 @@ ALWAYS_INLINE uintptr_t call_from(const struct calls_thread *t, const void *fram
 }
 
 /* How much of the time since a poll ended counts as polling. Cores' counters may differ. */
-ALWAYS_INLINE uint64_t poll_gap(uint64_t polled, uint64_t now)
+ALWAYS_INLINE uint64_t poll_gap(uint64_t ended, uint64_t now)
 {
-	uint64_t gap = now > polled ? now - polled : 0;
+	uint64_t gap = now > ended ? now - ended : 0;
 
 	return gap < calls_state.poll_gap ? gap : calls_state.poll_gap;
 }
@@ -181,24 +181,23 @@ ALWAYS_INLINE uint64_t poll_gap(uint64_t polled, uint64_t now)
 ALWAYS_INLINE void under_way_begins(const struct calls_thread *t, const struct call *c, const void *frame)
 {
 	struct under_way *u = t->under_way;
-	uint64_t inside, polled;
+	uint64_t inside, last;
 
 	if (UNLIKELY(u == NULL))
 		return;
 	inside = atomic_load_explicit(&u->inside, memory_order_relaxed);
-	polled = atomic_load_explicit(&u->polled, memory_order_relaxed);
-	if (UNLIKELY(polled != 0)) {
-		uint64_t gap = poll_gap(polled, c->begin);
+	last = atomic_load_explicit(&u->last, memory_order_relaxed);
+	if (UNLIKELY(is_running(inside))) {
+		/* A call that was left by longjmp: how long it took isn't known. */
+		inside += atomic_load_explicit(&u->begin, memory_order_relaxed);
+	} else if (UNLIKELY(last & 1)) {
+		uint64_t gap = poll_gap(last >> 1, c->begin);
 
 		inside += gap;
 		atomic_store_explicit(&u->ended[POLLING],
 				      atomic_load_explicit(&u->ended[POLLING], memory_order_relaxed) + gap,
 				      memory_order_release);
-		atomic_store_explicit(&u->polled, 0, memory_order_release);
 	}
-	/* A call that was left by longjmp: how long it took isn't known. */
-	if (UNLIKELY(is_running(inside)))
-		inside += atomic_load_explicit(&u->begin, memory_order_relaxed);
 	atomic_store_explicit(&u->begin, c->begin, memory_order_release);
 	atomic_store_explicit(&u->cell, c->cell, memory_order_release);
 	atomic_store_explicit(&u->from, call_from(t, frame), memory_order_release);
@@ -218,8 +217,7 @@ ALWAYS_INLINE void under_way_ends(const struct calls_thread *t, enum activity ac
 		atomic_store_explicit(&u->ended[activity],
 				      atomic_load_explicit(&u->ended[activity], memory_order_relaxed) + took,
 				      memory_order_release);
-		if (activity == POLLING)
-			atomic_store_explicit(&u->polled, begin + took, memory_order_release);
+		atomic_store_explicit(&u->last, (begin + took) << 1 | (activity == POLLING), memory_order_release);
 		atomic_store_explicit(&u->inside, inside + begin + took, memory_order_release);
 	}
 }

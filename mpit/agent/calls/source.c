@@ -323,71 +323,94 @@ static uint64_t ticks_of(const struct moment_inside *m, unsigned activity)
 }
 
 /*
- * Time inside MPI and time observed of the first thread, as they have been told: what was told never falls.
+ * Time inside MPI and time observed of a block's thread, as they have been told: what was told never falls.
  *
  * What is read may: a call that is left by longjmp counts until the thread's next one begins, and not after that. And
  * a call that goes on while another thread has switched measuring off gains time that isn't observed. So what has been
  * gained since the last reading is added, and no more than was observed; in nanoseconds, so that what is cut from ticks
  * makes no share above 1.
  */
-static bool tell_inside(struct source_calls *out)
+static void tell_inside(struct inside_told *last, const struct moment_inside *m)
 {
-	static struct {
-		uint64_t read, read_by[ACTIVITIES]; /* ns, as it was read */
-		uint64_t inside, observed, by[ACTIVITIES]; /* ns, as they have been told */
-	} last;
-	struct moment_inside m;
+	uint64_t observed = atomic_load_explicit(&calls_state.observed, memory_order_relaxed), inside, gained, passed;
 
-	if (blocks_first == NULL)
-		return false;
-	if (block_inside(blocks_first, &m)) {
-		uint64_t observed = atomic_load_explicit(&calls_state.observed, memory_order_relaxed), inside, gained, passed;
+	if (is_running(observed))
+		observed += m->now;
+	if (is_running(observed)) /* switched on since */
+		observed = 0;
+	inside = nanoseconds(m->ticks);
+	gained = gain(inside, last->read);
+	passed = gain(nanoseconds(observed), last->observed);
+	last->read = inside;
+	last->observed += passed;
+	gained = gained < passed ? gained : passed;
+	last->inside += gained;
+	for (unsigned i = 0; i < ACTIVITIES; i++) {
+		uint64_t now = nanoseconds(ticks_of(m, i)), more = gain(now, last->read_by[i]);
 
-		if (is_running(observed))
-			observed += m.now;
-		if (is_running(observed)) /* switched on since */
-			observed = 0;
-		inside = nanoseconds(m.ticks);
-		gained = gain(inside, last.read);
-		passed = gain(nanoseconds(observed), last.observed);
-		last.read = inside;
-		last.observed += passed;
-		gained = gained < passed ? gained : passed;
-		last.inside += gained;
-		for (unsigned i = 0; i < ACTIVITIES; i++) {
-			uint64_t now = nanoseconds(ticks_of(&m, i)), more = gain(now, last.read_by[i]);
-
-			last.read_by[i] = now;
-			more = more < gained ? more : gained;
-			last.by[i] += more;
-			gained -= more;
-		}
+		last->read_by[i] = now;
+		more = more < gained ? more : gained;
+		last->by[i] += more;
+		gained -= more;
 	}
-	out->inside_ns = last.inside;
-	out->observed_ns = last.observed;
-	memcpy(out->activity_ns, last.by, sizeof last.by);
-	return true;
+}
+
+/* A thread that is never met at rest makes call after call: what was told last stands, and it is in no call. */
+static void tell_thread(struct block *b, uint64_t id, const struct moment_inside *m, struct source_thread *out)
+{
+	uint64_t now = nanoseconds(m == NULL ? clock_now(&calls_state.clock) : m->now);
+
+	if (m != NULL)
+		tell_inside(&b->told, m);
+	*out = (struct source_thread){
+		.id = id,
+		.tid = atomic_load_explicit(&b->tid, memory_order_relaxed),
+		.inside_ns = b->told.inside,
+		.observed_ns = b->told.observed,
+		.now_ns = now,
+		.ended_ns = m == NULL ? now : nanoseconds(m->last),
+	};
+	memcpy(out->activity_ns, b->told.by, sizeof out->activity_ns);
+	if (m == NULL || m->key == 0)
+		return;
+	out->begun_ns = nanoseconds(m->begin);
+	out->function = functions[key_function(m->key)].name;
+	out->bind = functions[key_function(m->key)].bind;
+	out->object = key_object(m->key);
+}
+
+static void tell_longest(const struct moment_inside *m, struct source_calls *out)
+{
+	uint64_t running = nanoseconds(m->now - m->begin);
+
+	if (m->key == 0 || running <= out->running_ns)
+		return;
+	out->running_ns = running;
+	out->function = functions[key_function(m->key)].name;
+	out->bind = functions[key_function(m->key)].bind;
+	out->object = key_object(m->key);
+	out->from = m->from;
 }
 
 static bool calls(struct source_calls *out)
 {
-	*out = (struct source_calls){ 0 };
-	if (!tell_inside(out))
+	*out = (struct source_calls){ .thread_count = 1 };
+	if (blocks_first == NULL)
 		return false;
 	for (struct block *b = atomic_load_explicit(&blocks, memory_order_acquire); b != NULL; b = b->next) {
+		uint64_t thread = atomic_load_explicit(&b->thread, memory_order_acquire);
 		struct moment_inside m;
-		uint64_t running;
+		bool met = block_inside(b, &m);
 
-		if (!block_inside(b, &m) || m.key == 0)
+		/* Of a block that has changed hands meanwhile nobody knows whose moment that is. */
+		if (thread == 0 || atomic_load_explicit(&b->thread, memory_order_acquire) != thread)
 			continue;
-		running = nanoseconds(m.now - m.begin);
-		if (running <= out->running_ns)
-			continue;
-		out->running_ns = running;
-		out->function = functions[key_function(m.key)].name;
-		out->bind = functions[key_function(m.key)].bind;
-		out->object = key_object(m.key);
-		out->from = m.from;
+		if (b == blocks_first)
+			tell_thread(b, thread, met ? &m : NULL, &out->threads[0]);
+		else if (out->thread_count < SOURCE_THREADS)
+			tell_thread(b, thread, met ? &m : NULL, &out->threads[out->thread_count++]);
+		if (met)
+			tell_longest(&m, out);
 	}
 	return true;
 }

@@ -120,7 +120,7 @@ static void read_pair(size_t variable, uint32_t object, uint64_t *elements)
 static bool calls(struct source_calls *out)
 {
 	*out = fake_calls;
-	return fake_calls.observed_ns != 0;
+	return fake_calls.threads[0].observed_ns != 0;
 }
 
 static void note(const char *what, int kind, uint64_t handle, uint32_t number)

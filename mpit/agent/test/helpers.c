@@ -187,6 +187,34 @@ static void take_string(struct frame *f, char *to, size_t size)
 	f->at += (length + 7) / 8;
 }
 
+static void take_thread(struct frame *f, struct told_calls *told, size_t i)
+{
+	struct source_thread *t = &told->threads[i];
+	char function[sizeof told->function_of_second];
+	size_t end = take(f);
+
+	end += f->at;
+	t->id = take(f);
+	t->tid = take(f);
+	CHECK(take(f) == (i == 0));
+	t->now_ns = take(f);
+	t->observed_ns = take(f);
+	CHECK(take(f) == ACTIVITIES);
+	for (size_t k = 0; k < ACTIVITIES; k++)
+		t->inside_ns += t->activity_ns[k] = take(f);
+	CHECK(take(f) == UINT64_MAX && take(f) == UINT64_MAX);
+	t->begun_ns = take(f);
+	t->ended_ns = take(f);
+	take_string(f, function, sizeof function);
+	if (i == 1)
+		memcpy(told->function_of_second, function, sizeof function);
+	t->bind = (int)take(f);
+	t->object = (uint32_t)take(f);
+	for (int k = 0; k < 3; k++)
+		CHECK(take(f) == UINT64_MAX);
+	CHECK(f->at == end);
+}
+
 struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status status)
 {
 	struct told_calls told = { 0 };
@@ -215,6 +243,12 @@ struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status sta
 		CHECK(take(&f) == ACTIVITIES);
 		for (size_t i = 0; i < ACTIVITIES; i++)
 			told.activity_ns[i] = take(&f);
+		CHECK(take(&f) == 0);
+		told.cpu_ns = take(&f);
+		told.thread_count = take(&f);
+		CHECK(told.thread_count >= 1 && told.thread_count <= SOURCE_THREADS);
+		for (size_t i = 0; i < told.thread_count; i++)
+			take_thread(&f, &told, i);
 	}
 	CHECK(f.at == f.header.words);
 	free(f.words);

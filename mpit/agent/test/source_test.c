@@ -606,11 +606,24 @@ static void happens(struct source_calls calls)
 	gate_leave();
 }
 
+static struct source_calls calls_of_one(uint64_t inside_ns, uint64_t observed_ns)
+{
+	return (struct source_calls){
+		.threads[0] = { .id = 1, .inside_ns = inside_ns, .observed_ns = observed_ns },
+		.thread_count = 1,
+	};
+}
+
 void test_calls_under_way_on_the_wire(void)
 {
 	const struct source_calls brief = {
-		.inside_ns = 5, .observed_ns = 7, .running_ns = 999999999, .function = "MPI_Send", .bind = BIND_COMM, .object = 3,
-		.from = (uintptr_t)sample_now, .activity_ns = { 1, 0, 3, 1 },
+		.threads = {
+			{ .id = 1, .tid = 11, .inside_ns = 5, .observed_ns = 7, .activity_ns = { 1, 0, 3, 1 }, .now_ns = 20, .ended_ns = 19 },
+			{ .id = 4, .tid = 12, .observed_ns = 7, .now_ns = 30, .begun_ns = 29, .ended_ns = 28, .function = "MPI_Send",
+			  .bind = BIND_COMM, .object = 3 },
+		},
+		.thread_count = 2,
+		.running_ns = 999999999, .function = "MPI_Send", .bind = BIND_COMM, .object = 3, .from = (uintptr_t)sample_now,
 	};
 	struct source_calls longer = brief;
 	char program[4096] = "";
@@ -631,7 +644,11 @@ void test_calls_under_way_on_the_wire(void)
 	told = sample_calls(fd, 2, SAMPLE_FRESH);
 	CHECK(told.known == 1 && told.inside_ns == 5 && told.observed_ns == 7 && told.running_ns == 999999999);
 	CHECK(told.bind == BIND_COMM && told.object == 3 && strcmp(told.function, "MPI_Send") == 0);
-	CHECK(memcmp(told.activity_ns, brief.activity_ns, sizeof told.activity_ns) == 0);
+	CHECK(memcmp(told.activity_ns, brief.threads[0].activity_ns, sizeof told.activity_ns) == 0);
+	CHECK(told.cpu_ns > 0 && told.cpu_ns < (uint64_t)1 << 40);
+	CHECK(told.thread_count == 2 && memcmp(told.threads, brief.threads, sizeof brief.threads[0]) == 0);
+	CHECK(told.threads[1].id == 4 && told.threads[1].tid == 12 && told.threads[1].begun_ns == 29);
+	CHECK(told.threads[1].object == 3 && strcmp(told.function_of_second, "MPI_Send") == 0);
 	/* Where a short call was made nobody asks: it would be another place at each scrape. */
 	CHECK(told.module[0] == '\0' && told.offset == 0);
 
@@ -664,7 +681,7 @@ void test_calls_under_way_on_the_wire(void)
 	sample_now(fd, 5);
 	CHECK(sample_calls(fd, 5, SAMPLE_FRESH).running_ns == 999999999);
 	CHECK(gate_enter());
-	fake_calls = (struct source_calls){ .inside_ns = 6, .observed_ns = 9 };
+	fake_calls = calls_of_one(6, 9);
 	sample_now(fd, 6);
 	told = sample_calls(fd, 6, SAMPLE_BUSY);
 	CHECK(told.known == 1 && told.inside_ns == 5 && strcmp(told.function, "MPI_Send") == 0);
@@ -676,6 +693,7 @@ void test_calls_under_way_on_the_wire(void)
 void test_a_passive_rank_tells_of_calls_under_way(void)
 {
 	const uint64_t nothing[2] = { 0, 0 };
+	struct source_calls calls;
 	struct told_calls told;
 	int listening, fd;
 
@@ -688,13 +706,16 @@ void test_a_passive_rank_tells_of_calls_under_way(void)
 	listening = begin_conversation(true);
 	fd = accept(listening, NULL, NULL);
 	expect_hello(fd, CONNECTION_STAYS);
-	happens((struct source_calls){ .inside_ns = 5, .observed_ns = 7, .running_ns = 2, .function = "MPI_Recv" });
+	calls = calls_of_one(5, 7);
+	calls.running_ns = 2;
+	calls.function = "MPI_Recv";
+	happens(calls);
 	sample_now(fd, 1);
 	told = sample_calls(fd, 1, SAMPLE_PASSIVE);
 	CHECK(told.known == 1 && told.inside_ns == 5 && told.running_ns == 2 && strcmp(told.function, "MPI_Recv") == 0);
 	/* Selected anew there are no values until the program's next call, in which it may hang. */
 	request(fd, REQUEST_SELECT, 2, nothing, 2);
-	happens((struct source_calls){ .inside_ns = 8, .observed_ns = 10 });
+	happens(calls_of_one(8, 10));
 	sample_now(fd, 3);
 	CHECK(sample_calls(fd, 3, SAMPLE_BUSY).inside_ns == 8);
 	CHECK(agent_move(AGENT_RUNNING, AGENT_IDLE));

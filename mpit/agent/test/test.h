@@ -83,6 +83,9 @@ uint64_t sample_statistic(int fd, uint32_t sequence, enum sample_status status, 
 struct told_calls {
 	uint64_t known, inside_ns, observed_ns, running_ns, bind, object, offset, activity_ns[ACTIVITIES];
 	char function[64], module[4096];
+	uint64_t cpu_ns, thread_count;
+	struct source_thread threads[SOURCE_THREADS]; /* their function is NULL */
+	char function_of_second[64];
 };
 struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status status);
 

@@ -41,6 +41,15 @@ func (d *Decoder) Word() uint64 {
 	return w
 }
 
+// Has says whether there is a next word, and it isn't none. It goes on behind it if it is.
+func (d *Decoder) Has(none uint64) bool {
+	if len(d.b) >= WordBytes && binary.LittleEndian.Uint64(d.b) != none {
+		return true
+	}
+	d.Word()
+	return false
+}
+
 // Uint32 returns a word that must fit in 32 bits.
 func (d *Decoder) Uint32(what string) uint32 {
 	w := d.Word()

@@ -109,7 +109,7 @@ func (j *Job) report(began time.Time) object {
 			shares[i][0], shares[i][late] = shares[i][late], shares[i][0]
 		}
 	}
-	r := object{"format": 1, "time": time.Now(), "job": job, "verdict": j.verdict(useful, most), "ranks": ranks,
+	r := object{"format": 2, "time": time.Now(), "job": job, "verdict": j.verdict(useful, most), "ranks": ranks,
 		"seconds": seconds, "whole": j.Kind == Broken, "levels": []object{
 			{"metric": "mpit_pml_ob1_unexpected_msgq_length", "labels": object{"comm": "grid"}, "unit": "{message}",
 				"most": 31, "rank": j.late()},
@@ -135,13 +135,13 @@ func (j *Job) rank(rank int, seconds float64) (r object, spent [6]float64) {
 	case Hung:
 		spent[0] = 1
 	}
-	r = object{"rank": rank, "node": "node7", "state": "up", "pid": 4000 + rank, "uid": 1000, "observed_seconds": seconds,
-		"inside_seconds": seconds * (spent[0] + spent[1] + spent[2] + spent[3] + spent[4] + spent[5]),
-		"kind_seconds": object{"collective": seconds * (spent[0] + spent[5]), "wait": seconds * spent[1],
-			"send": seconds * (spent[2] + spent[4]), "file": seconds * spent[3]}}
+	r = object{"rank": rank, "node": "node7", "state": "up", "pid": 4000 + rank, "uid": 1000, "state_seconds": object{
+		"outside":    seconds * (1 - spent[0] - spent[1] - spent[2] - spent[3] - spent[4] - spent[5]),
+		"collective": seconds * (spent[0] + spent[5]), "wait": seconds * spent[1], "poll": 0,
+		"send": seconds * (spent[2] + spent[4]), "file": seconds * spent[3]}}
 	switch j.Kind {
 	case Unmeasured:
-		r["observed_seconds"] = 0
+		r["state_seconds"] = object{}
 	case Broken:
 		r["state"], r["end_reason"] = "ended", "lost"
 	case Hung:

@@ -2,7 +2,7 @@
 
 import { Heat } from "./heat.js";
 import { percent } from "./number.js";
-import { numbers } from "./ranges.js";
+import { numbers, observed } from "./ranges.js";
 
 const mostFunctions = 10;
 
@@ -35,7 +35,7 @@ export class Functions {
     const ranks = report.ranks
       .map((r, at) => ({ ...r, at }))
       .sort((a, b) => a.rank - b.rank || (a.dup ?? 0) - (b.dup ?? 0));
-    const share = (c, r) => (r.observed_seconds > 0 ? Math.min(c.by_rank[r.at] / r.observed_seconds, 1) : NaN);
+    const share = (c, r) => Math.min(c.by_rank[r.at] / observed(r), 1);
     let most = leastScale;
     for (const c of calls) for (const r of ranks) if (share(c, r) > most) most = share(c, r);
     const late = ranks.findIndex((r) => r.rank === report.verdict.late?.rank);

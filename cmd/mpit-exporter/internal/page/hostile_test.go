@@ -64,7 +64,7 @@ func TestHostileMemory(t *testing.T) {
 	for i := range 3 {
 		of := mpittest.Config{Hello: mpit.Hello{Rank: i, Size: 3, LibraryVersion: "Open MPI v4.1.4",
 			Attributes: map[string]string{"MPIT_JOB_ID": "17"}},
-			UnderWay: &mpit.UnderWay{Inside: time.Minute, Observed: time.Hour}}
+			UnderWay: &mpit.UnderWay{Observed: time.Hour}}
 		for v := range 20 {
 			of.Variables = append(of.Variables, mpit.Variable{Name: fmt.Sprintf("level_%d", v), Class: mpit.ClassLevel,
 				Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8, Bind: mpit.BindComm, Continuous: true})

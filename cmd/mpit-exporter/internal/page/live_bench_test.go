@@ -20,7 +20,7 @@ func BenchmarkReport(b *testing.B) {
 	for i := range list.Ranks {
 		r := &list.Ranks[i]
 		r.Rank = api.RankStatus{JobID: "17", Rank: i, State: "up", Host: "node1", WorldSize: 1000, Started: &began,
-			Calls: &api.Calls{Observed: 3600, Inside: 360, Kind: api.KindSeconds{Collective: 360}}}
+			Calls: &api.Calls{State: api.StateSeconds{api.Outside: 3240, api.Collective: 360}}}
 		v := api.VariableValues{Metric: "mpit_call_time_seconds", Kind: "histogram", Distribution: true}
 		for f := range 40 {
 			v.Series = append(v.Series, api.SeriesValue{

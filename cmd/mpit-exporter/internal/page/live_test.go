@@ -33,8 +33,8 @@ func (n *node) window(context.Context) (api.ValueList, error) {
 	list := api.ValueList{Time: time.Now()}
 	add := func(job string, rank int, useful float64, end string) {
 		r := api.RankStatus{JobID: job, World: "0", User: "ada", Rank: rank, State: "up", Host: "node1", WorldSize: 2,
-			Started: &n.began, Calls: &api.Calls{Observed: passed, Inside: passed * (1 - useful),
-				Kind: api.KindSeconds{Collective: passed * (1 - useful)}}}
+			Started: &n.began, Calls: &api.Calls{State: api.StateSeconds{
+				api.Outside: passed * useful, api.Collective: passed * (1 - useful)}}}
 		if end != "" {
 			r.State, r.EndReason, r.Ended = "ended", end, &n.began
 		}
@@ -166,7 +166,7 @@ func full(series int) func(context.Context) (api.ValueList, error) {
 		const ranks = 100
 		for i := range ranks {
 			r := api.RankValues{Rank: api.RankStatus{JobID: "17", User: "eve", Rank: i, State: "up", WorldSize: ranks,
-				Calls: &api.Calls{Observed: float64(at.Unix() % 1000)}}}
+				Calls: &api.Calls{State: api.StateSeconds{float64(at.Unix() % 1000)}}}}
 			v := api.VariableValues{Metric: "mpit_call_time_seconds", Kind: "histogram", Distribution: true}
 			for s := range series / ranks {
 				v.Series = append(v.Series, api.SeriesValue{Labels: map[string]string{"function": "MPI_Send",

@@ -1,9 +1,9 @@
 // Ranks, put together where they are alike.
 
-// useful and kind are shares of a rank's time; NaN: its calls are not measured.
-export const useful = (r) => share(r, r.observed_seconds - r.inside_seconds);
-export const kind = (r, name) => share(r, r.kind_seconds?.[name] ?? 0);
-const share = (r, seconds) => (r.observed_seconds > 0 ? Math.min(Math.max(seconds / r.observed_seconds, 0), 1) : NaN);
+// observed is a rank's time in seconds, useful and kind are shares of it; NaN: its calls are not measured.
+export const observed = (r) => Object.values(r.state_seconds).reduce((sum, s) => sum + s, 0) || NaN;
+export const useful = (r) => kind(r, "outside");
+export const kind = (r, state) => r.state_seconds[state] / observed(r);
 
 export const kinds = ["collective", "wait", "poll", "send", "file"];
 

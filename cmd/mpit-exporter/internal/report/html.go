@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -47,16 +48,11 @@ func HTML(r *job.Report, w io.Writer) error {
 func (v *view) whole() []part {
 	var all job.Rank
 	for i := range v.report.Ranks {
-		r := &v.report.Ranks[i]
-		all.Observed += r.Observed
-		all.Inside += r.Inside
-		all.Kind.Send += r.Kind.Send
-		all.Kind.File += r.Kind.File
-		all.Kind.Collective += r.Kind.Collective
-		all.Kind.Wait += r.Kind.Wait
-		all.Kind.Poll += r.Kind.Poll
+		for state, seconds := range v.report.Ranks[i].Time {
+			all.Time[state] += seconds
+		}
 	}
-	if all.Observed == 0 {
+	if all.Time.Sum() == 0 {
 		return nil
 	}
 	return partsOf(&all)
@@ -96,7 +92,6 @@ func (v *view) matrix() [][]cell {
 
 // partsOf are a rank's time by what it does.
 func partsOf(r *job.Rank) []part {
-	return []part{{"useful", r.Useful()}, {"send", r.Share(r.Kind.Send)}, {"file", r.Share(r.Kind.File)},
-		{"collective", r.Share(r.Kind.Collective)}, {"wait", r.Share(r.Kind.Wait)},
-		{"poll", r.Share(r.Kind.Poll)}}
+	return []part{{"useful", r.Useful()}, {"send", r.Share(api.Send)}, {"file", r.Share(api.File)},
+		{"collective", r.Share(api.Collective)}, {"wait", r.Share(api.Wait)}, {"poll", r.Share(api.Poll)}}
 }

@@ -41,8 +41,9 @@ func selector(which map[string]string) string {
 
 // What of a job a report needs: what the call profile and the exporter say, and queues and watermarks.
 const (
-	lasting = `{__name__=~"mpit_(call_(time_seconds(_sum|_count)?|size_bytes(_bucket)?|bytes_total|peer_(bytes|messages)_total|(inside|observed|kind)_seconds_total)|` +
-		`rank_(up|end_info|start_time_seconds)|process_info)|` + levelNames + `", %s}`
+	lasting = `{__name__=~"mpit_(call_(time_seconds(_sum|_count)?|size_bytes(_bucket)?|bytes_total|` +
+		`peer_(bytes|messages)_total)|rank_(seconds_total|up|end_info|start_time_seconds)|process_info)|` + levelNames +
+		`", %s}`
 	levelNames = `mpit_.+_(msgq_length|recvq_length|unexpected_in_queue|level|highwatermark(_bytes|_seconds)?)`
 	current    = `{__name__=~"mpit_call_running_(seconds|info)|mpit_rank_up", %s}`
 )
@@ -199,15 +200,10 @@ func (v *vector) takeLasting(s *model.Sample) {
 		r.Rank.Started = &started
 	case name == "mpit_rank_end_info":
 		r.Rank.EndReason, r.Rank.State = string(s.Metric["reason"]), "ended"
-	case name == "mpit_call_inside_seconds_total":
-		calls(r).Inside = value
-	case name == "mpit_call_observed_seconds_total":
-		calls(r).Observed = value
-	case name == "mpit_call_kind_seconds_total":
-		k := &calls(r).Kind
-		if seconds := (map[string]*float64{"send": &k.Send, "wait": &k.Wait, "collective": &k.Collective,
-			"file": &k.File, "poll": &k.Poll})[string(s.Metric["kind"])]; seconds != nil {
-			*seconds = value
+	case name == "mpit_rank_seconds_total":
+		state := slices.Index(api.TimeStateNames[:], string(s.Metric["state"]))
+		if c := calls(r); state >= 0 {
+			c.State[state] = value
 		}
 	case strings.HasPrefix(name, "mpit_call_time_seconds"):
 		addTime(r, s)
@@ -355,7 +351,7 @@ func (v *vector) answers() []api.ValueList {
 		s := &r.Rank
 		// When a rank has ended Prometheus doesn't know: it was observed from its beginning to its end.
 		if (s.State == "ended" || s.State == job.StateGone) && s.Started != nil && s.Calls != nil {
-			ended := s.Started.Add(time.Duration(s.Calls.Observed * float64(time.Second)))
+			ended := s.Started.Add(time.Duration(s.Calls.State.Sum() * float64(time.Second)))
 			s.Ended = &ended
 		}
 		list.Ranks = append(list.Ranks, r.RankValues)

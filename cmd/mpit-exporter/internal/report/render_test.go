@@ -129,7 +129,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 	for text, want := range map[string]string{
 		"":              "no report",
 		"Job 17":        "no report",
-		`{"format": 2}`: "a report of format 2; this version reads 1",
+		`{"format": 1}`: "a report of format 1; this version reads 2",
 	} {
 		_, err := job.Read([]byte(text))
 		assert.ErrorContains(t, err, want, text)
@@ -173,8 +173,7 @@ func TestCompare(t *testing.T) {
 	even[1].Ranks[0] = jobtest.RankOf(2, "node2", 30)
 	for i := range even {
 		for j := range even[i].Ranks {
-			even[i].Ranks[j].Rank.Calls.Observed = 32
-			even[i].Ranks[j].Rank.Calls.Inside = 2
+			even[i].Ranks[j].Rank.Calls.State = api.StateSeconds{api.Outside: 30, api.Collective: 2}
 			even[i].Ranks[j].Variables[0].Series[0].Sum = "1"
 		}
 	}

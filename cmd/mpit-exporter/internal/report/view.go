@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -145,7 +146,7 @@ func secondsOf(calls []job.Call) (seconds float64) {
 // inside is all ranks' time in MPI, of the threads that initialised it.
 func inside(r *job.Report) (seconds float64) {
 	for i := range r.Ranks {
-		seconds += r.Ranks[i].Inside
+		seconds += r.Ranks[i].Time.Sum() - r.Ranks[i].Time[api.Outside]
 	}
 	return seconds
 }
@@ -180,7 +181,7 @@ func (v *view) ranks() section {
 		parts := partsOf(r)
 		cells := []string{name, r.Node, cmp.Or(r.End, r.State)}
 		for _, p := range parts {
-			if r.Observed > 0 {
+			if r.Time.Sum() > 0 {
 				cells = append(cells, units.Percent(p.Share))
 			} else {
 				cells = append(cells, "") // its calls are not measured

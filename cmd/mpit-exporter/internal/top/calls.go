@@ -50,8 +50,8 @@ func mostIn(r *job.Report, c *job.Call) string {
 	shares := make([]float64, len(c.ByRank))
 	most := 0.0
 	for i, seconds := range c.ByRank {
-		if r.Ranks[i].Observed > 0 {
-			shares[i] = seconds / r.Ranks[i].Observed
+		if observed := r.Ranks[i].Time.Sum(); observed > 0 {
+			shares[i] = seconds / observed
 		}
 		most = max(most, shares[i])
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 )
@@ -26,28 +27,20 @@ func stateOf(r *job.Rank) string {
 	return r.State
 }
 
-// kinds are what a rank's time is shared out to.
-const (
-	useful = iota
-	send
-	wait
-	collective
-	file
-	poll
-	kinds
-)
-
-func sharesOf(r *job.Rank) [kinds]float64 {
-	return [kinds]float64{r.Useful(), r.Share(r.Kind.Send), r.Share(r.Kind.Wait), r.Share(r.Kind.Collective),
-		r.Share(r.Kind.File), r.Share(r.Kind.Poll)}
+// sharesOf are the shares of a rank's time.
+func sharesOf(r *job.Rank) (shares api.StateSeconds) {
+	for state := range shares {
+		shares[state] = r.Share(api.TimeState(state))
+	}
+	return shares
 }
 
 // group is ranks that behave alike.
 type group struct {
 	first     *job.Rank
 	ranks     []*job.Rank
-	sums      [kinds]float64
-	low, high float64 // of the useful shares
+	sums      api.StateSeconds // of shares
+	low, high float64          // of the useful shares
 }
 
 func (g *group) add(r *job.Rank) {
@@ -55,13 +48,13 @@ func (g *group) add(r *job.Rank) {
 	for i := range shares {
 		g.sums[i] += shares[i]
 	}
-	g.low, g.high = min(g.low, shares[useful]), max(g.high, shares[useful])
+	g.low, g.high = min(g.low, shares[api.Outside]), max(g.high, shares[api.Outside])
 	g.ranks = append(g.ranks, r)
 }
 
 // like says whether a rank does as a group's first does: no share of its time is further away.
 func (g *group) like(r *job.Rank, within float64) bool {
-	if stateOf(r) != stateOf(g.first) || (r.Observed > 0) != (g.first.Observed > 0) {
+	if stateOf(r) != stateOf(g.first) || (r.Time.Sum() > 0) != (g.first.Time.Sum() > 0) {
 		return false
 	}
 	a, b := sharesOf(g.first), sharesOf(r)
@@ -119,7 +112,7 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 	g := grid{columns: []column{{"RANKS", false, ""}, {"USEFUL", true, ""}, {"SEND", true, ""}, {"WAIT", true, ""},
 		{"COLLECTIVE", true, ""}, {"FILE", true, ""}, {"POLL", true, ""}, {"STATE", false, ""}, {"HOST", false, ""}}}
 	if r.Verdict.Efficiency == nil { // no call is measured
-		g.columns = slices.Delete(g.columns, 1, 1+kinds)
+		g.columns = slices.Delete(g.columns, 1, 1+len(api.StateSeconds{}))
 	}
 	isLate := func(of *group) bool {
 		late := r.Verdict.Late
@@ -134,7 +127,7 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 			tone = Poor
 		}
 		row := cells(tone, of.name(), "", "", "", "", "", "", stateOf(of.first), of.host())
-		if of.first.Observed > 0 {
+		if of.first.Time.Sum() > 0 {
 			for i, sum := range of.sums {
 				row[1+i] = Piece{Text: units.Percent(sum / float64(len(of.ranks))), Tone: tone}
 			}
@@ -143,7 +136,7 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 			}
 		}
 		if r.Verdict.Efficiency == nil {
-			row = slices.Delete(row, 1, 1+kinds)
+			row = slices.Delete(row, 1, 1+len(api.StateSeconds{}))
 		}
 		g.rows = append(g.rows, row)
 	}
@@ -158,11 +151,11 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 
 // strip is the time of the mean rank.
 func (g *group) strip(width int) string {
-	if g.first.Observed <= 0 {
+	if g.first.Time.Sum() <= 0 {
 		return ""
 	}
 	n := float64(len(g.ranks))
-	full, inside, waits := strip(width, g.sums[useful]/n, (g.sums[wait]+g.sums[collective]+g.sums[poll])/n)
+	full, inside, waits := strip(width, g.sums[api.Outside]/n, (g.sums[api.Wait]+g.sums[api.Collective]+g.sums[api.Poll])/n)
 	return full + inside + waits
 }
 

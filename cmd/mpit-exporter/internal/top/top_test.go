@@ -58,9 +58,9 @@ func (j *played) at(second float64) api.ValueList {
 		}
 		of := api.RankValues{Rank: status}
 		if !j.bare {
-			of.Rank.Calls = &api.Calls{Observed: second, Inside: second * (d.allreduce + d.waitall + d.isend),
-				Kind: api.KindSeconds{Send: second * d.isend, Wait: second * d.waitall, Collective: second * d.allreduce},
-				Long: d.long, Running: running}
+			of.Rank.Calls = &api.Calls{Long: d.long, Running: running, State: api.StateSeconds{
+				api.Outside: second * (1 - d.allreduce - d.waitall - d.isend), api.Send: second * d.isend,
+				api.Wait: second * d.waitall, api.Collective: second * d.allreduce}}
 			if d.long == nil {
 				of.Variables = append(of.Variables, calls("MPI_Allreduce", "residual", second*d.allreduce, second*100),
 					calls("MPI_Waitall", "", second*d.waitall, second*100), calls("MPI_Isend", "grid", second*d.isend, second*400))

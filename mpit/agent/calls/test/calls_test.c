@@ -535,6 +535,8 @@ int main(void)
 	test_polling();
 	test_a_pause_is_not_observed();
 	test_what_a_longjmp_leaves_under_way();
+	test_threads_are_told_apart();
+	test_so_many_threads_are_told_of();
 	test_a_threads_end_clears_its_call();
 	test_a_call_returns_on_another_thread();
 	test_calls_under_way_against_a_reader();

@@ -106,6 +106,8 @@ void test_time_inside_is_that_of_the_calls(void);
 void test_time_inside_by_activity(void);
 void test_polling(void);
 void test_a_pause_is_not_observed(void);
+void test_threads_are_told_apart(void);
+void test_so_many_threads_are_told_of(void);
 void test_what_a_longjmp_leaves_under_way(void);
 void test_a_threads_end_clears_its_call(void);
 void test_a_call_returns_on_another_thread(void);

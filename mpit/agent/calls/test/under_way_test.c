@@ -6,13 +6,14 @@
 #include <setjmp.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static uint64_t all_activities(const struct source_calls *c)
 {
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < ACTIVITIES; i++)
-		all += c->activity_ns[i];
+		all += c->threads[0].activity_ns[i];
 	return all;
 }
 
@@ -21,8 +22,8 @@ static struct source_calls now(void)
 	struct source_calls c;
 
 	CHECK(source->calls(&c));
-	CHECK(c.inside_ns <= c.observed_ns);
-	CHECK(all_activities(&c) <= c.inside_ns);
+	CHECK(c.threads[0].inside_ns <= c.threads[0].observed_ns);
+	CHECK(all_activities(&c) <= c.threads[0].inside_ns);
 	return c;
 }
 
@@ -101,8 +102,8 @@ static void looks_twice(void)
 	after = now();
 	CHECK(after.running_ns - before.running_ns >= 3000000);
 	/* All that passes in a call is inside MPI; ticks are cut to nanoseconds. */
-	CHECK(after.inside_ns - before.inside_ns + 3 >= after.observed_ns - before.observed_ns);
-	CHECK(after.inside_ns - before.inside_ns >= 3000000);
+	CHECK(after.threads[0].inside_ns - before.threads[0].inside_ns + 3 >= after.threads[0].observed_ns - before.threads[0].observed_ns);
+	CHECK(after.threads[0].inside_ns - before.threads[0].inside_ns >= 3000000);
 }
 
 /* A call of this thread, the first one, ends between two readings: its time is what the histogram's sum gains. */
@@ -125,8 +126,8 @@ void test_time_inside_is_that_of_the_calls(void)
 	source->read(variable("mpit_call_time_MPI_Barrier"), comm, elements);
 	counted = (uint64_t)((double)elements[0] / (1 << 30) * 1e9);
 	/* Nanoseconds are cut, and so are units; readings take no account of a tick. */
-	CHECK(after.inside_ns - before.inside_ns < counted + 1000 && after.inside_ns - before.inside_ns + 1000 > counted);
-	CHECK(after.observed_ns - before.observed_ns > counted + 5 * 3000000u);
+	CHECK(after.threads[0].inside_ns - before.threads[0].inside_ns < counted + 1000 && after.threads[0].inside_ns - before.threads[0].inside_ns + 1000 > counted);
+	CHECK(after.threads[0].observed_ns - before.threads[0].observed_ns > counted + 5 * 3000000u);
 	freed(BIND_COMM, 0x100, comm);
 }
 
@@ -136,9 +137,9 @@ static void looks_twice_from_a_barrier(void)
 
 	sleeps();
 	after = now();
-	CHECK(after.activity_ns[IN_COLLECTIVE] - before.activity_ns[IN_COLLECTIVE] >= 3000000);
-	CHECK(after.activity_ns[SENDING] == before.activity_ns[SENDING]);
-	CHECK(after.activity_ns[WAITING] == before.activity_ns[WAITING]);
+	CHECK(after.threads[0].activity_ns[IN_COLLECTIVE] - before.threads[0].activity_ns[IN_COLLECTIVE] >= 3000000);
+	CHECK(after.threads[0].activity_ns[SENDING] == before.threads[0].activity_ns[SENDING]);
+	CHECK(after.threads[0].activity_ns[WAITING] == before.threads[0].activity_ns[WAITING]);
 }
 
 /* By what the call does, one under way included; together they are all the time inside. */
@@ -156,12 +157,12 @@ void test_time_inside_by_activity(void)
 	CHECK(MPI_File_write(0, 1, 8, 0x400) == 0);
 	fake_inside = NULL;
 	after = now();
-	CHECK(after.activity_ns[SENDING] - before.activity_ns[SENDING] >= 3000000);
-	CHECK(after.activity_ns[WAITING] - before.activity_ns[WAITING] >= 6000000);
-	CHECK(after.activity_ns[IN_COLLECTIVE] - before.activity_ns[IN_COLLECTIVE] >= 3000000);
-	CHECK(after.activity_ns[IN_FILE] - before.activity_ns[IN_FILE] >= 3000000);
+	CHECK(after.threads[0].activity_ns[SENDING] - before.threads[0].activity_ns[SENDING] >= 3000000);
+	CHECK(after.threads[0].activity_ns[WAITING] - before.threads[0].activity_ns[WAITING] >= 6000000);
+	CHECK(after.threads[0].activity_ns[IN_COLLECTIVE] - before.threads[0].activity_ns[IN_COLLECTIVE] >= 3000000);
+	CHECK(after.threads[0].activity_ns[IN_FILE] - before.threads[0].activity_ns[IN_FILE] >= 3000000);
 	/* Each is cut to nanoseconds. */
-	CHECK(all_activities(&after) - all_activities(&before) + ACTIVITIES >= after.inside_ns - before.inside_ns);
+	CHECK(all_activities(&after) - all_activities(&before) + ACTIVITIES >= after.threads[0].inside_ns - before.threads[0].inside_ns);
 }
 
 /* As a wrapper of MPI_Test, which takes no time here. */
@@ -193,10 +194,10 @@ void test_polling(void)
 	before = now();
 	sleeps();
 	after = now();
-	CHECK(after.inside_ns == before.inside_ns); /* the gap's microsecond has passed */
+	CHECK(after.threads[0].inside_ns == before.threads[0].inside_ns); /* the gap's microsecond has passed */
 	tests();
 	after = now();
-	CHECK(after.inside_ns > before.inside_ns);
+	CHECK(after.threads[0].inside_ns > before.threads[0].inside_ns);
 
 	before = now();
 	for (int i = 0; i < 200; i++) {
@@ -204,9 +205,9 @@ void test_polling(void)
 		tests();
 	}
 	after = now();
-	polled = after.activity_ns[POLLING] - before.activity_ns[POLLING];
+	polled = after.threads[0].activity_ns[POLLING] - before.threads[0].activity_ns[POLLING];
 	/* A call of it takes tens of nanoseconds, or a time slice; the gaps are 200 us in all, and one before and after. */
-	CHECK(polled >= 199 * 900 && polled + 3 >= after.inside_ns - before.inside_ns);
+	CHECK(polled >= 199 * 900 && polled + 3 >= after.threads[0].inside_ns - before.threads[0].inside_ns);
 
 	/* A loop whose gaps are short enough is nothing but polling, also while a gap goes on. */
 	calls_state.poll_gap = UINT32_MAX;
@@ -218,16 +219,16 @@ void test_polling(void)
 	}
 	sleeps();
 	after = now();
-	CHECK(after.activity_ns[POLLING] - before.activity_ns[POLLING] + 3 >= after.observed_ns - before.observed_ns);
+	CHECK(after.threads[0].activity_ns[POLLING] - before.threads[0].activity_ns[POLLING] + 3 >= after.threads[0].observed_ns - before.threads[0].observed_ns);
 	calls_state.poll_gap = gap;
 	/* A call that is no test ends it, and takes none of the gap. */
 	tests();
 	before = now();
 	CHECK(sends_from() == 0);
 	after = now();
-	CHECK(after.activity_ns[POLLING] - before.activity_ns[POLLING] <= 1100);
+	CHECK(after.threads[0].activity_ns[POLLING] - before.threads[0].activity_ns[POLLING] <= 1100);
 	sleeps();
-	CHECK(now().activity_ns[POLLING] == after.activity_ns[POLLING]);
+	CHECK(now().threads[0].activity_ns[POLLING] == after.threads[0].activity_ns[POLLING]);
 }
 
 static void is_paused_meanwhile(void)
@@ -238,7 +239,7 @@ static void is_paused_meanwhile(void)
 	before = now();
 	sleeps();
 	paused = now();
-	CHECK(paused.observed_ns == before.observed_ns && paused.inside_ns == before.inside_ns);
+	CHECK(paused.threads[0].observed_ns == before.threads[0].observed_ns && paused.threads[0].inside_ns == before.threads[0].inside_ns);
 	CHECK(paused.running_ns >= 3000000); /* it is there all the same */
 	source->measure(false); /* again: nothing */
 	source->measure(true);
@@ -255,7 +256,7 @@ void test_a_pause_is_not_observed(void)
 	sleeps();
 	CHECK(barriers() == 0); /* passes through */
 	after = now();
-	CHECK(after.observed_ns == before.observed_ns && after.inside_ns == before.inside_ns);
+	CHECK(after.threads[0].observed_ns == before.threads[0].observed_ns && after.threads[0].inside_ns == before.threads[0].inside_ns);
 	source->measure(true);
 
 	before = now();
@@ -263,7 +264,7 @@ void test_a_pause_is_not_observed(void)
 	CHECK(barriers() == 0);
 	fake_inside = NULL;
 	after = now();
-	CHECK(after.inside_ns - before.inside_ns <= after.observed_ns - before.observed_ns);
+	CHECK(after.threads[0].inside_ns - before.threads[0].inside_ns <= after.threads[0].observed_ns - before.threads[0].observed_ns);
 }
 
 static jmp_buf out;
@@ -285,15 +286,15 @@ void test_what_a_longjmp_leaves_under_way(void)
 	sleeps();
 	/* Nobody knows that it has been left, until the thread calls again. */
 	stale = now();
-	CHECK(strcmp(stale.function, "MPI_Barrier") == 0 && stale.inside_ns >= before.inside_ns + 3000000);
+	CHECK(strcmp(stale.function, "MPI_Barrier") == 0 && stale.threads[0].inside_ns >= before.threads[0].inside_ns + 3000000);
 	CHECK(sends_from() == 0);
 	after = now();
-	CHECK(after.running_ns == 0 && after.inside_ns >= stale.inside_ns);
+	CHECK(after.running_ns == 0 && after.threads[0].inside_ns >= stale.threads[0].inside_ns);
 	/* And it goes on from what was told. */
 	fake_inside = sleeps;
 	CHECK(sends_from() == 0);
 	fake_inside = NULL;
-	CHECK(now().inside_ns >= after.inside_ns + 3000000);
+	CHECK(now().threads[0].inside_ns >= after.threads[0].inside_ns + 3000000);
 }
 
 static void ends_the_thread(void)
@@ -318,7 +319,94 @@ void test_a_threads_end_clears_its_call(void)
 	CHECK(strcmp(seen.function, "MPI_Recv") == 0 && is_in_receives(seen.from));
 	CHECK(now().running_ns == 0);
 	/* Another thread's calls are not the first one's time. */
-	CHECK(seen.inside_ns == before.inside_ns);
+	CHECK(seen.threads[0].inside_ns == before.threads[0].inside_ns);
+}
+
+/* In the call of a thread beside the first. */
+static const struct source_thread *thread_in(const struct source_calls *c, const char *function)
+{
+	for (size_t i = 0; i < c->thread_count; i++)
+		if (c->threads[i].begun_ns != 0 && strcmp(c->threads[i].function, function) == 0)
+			return &c->threads[i];
+	return NULL;
+}
+
+static struct source_thread met_first, met_second;
+
+static void looks_at_threads(void)
+{
+	const struct source_thread *t;
+
+	fake_inside = NULL;
+	seen = now();
+	t = thread_in(&seen, "MPI_Recv");
+	CHECK(t != NULL && t != &seen.threads[0] && t->id != 0 && t->tid == (uint64_t)gettid());
+	CHECK(t->begun_ns <= t->now_ns && t->ended_ns <= t->begun_ns && t->bind == BIND_COMM);
+	met_second = *t;
+	sleeps();
+	/* The same call has the same beginning. */
+	seen = now();
+	t = thread_in(&seen, "MPI_Recv");
+	CHECK(t->begun_ns == met_second.begun_ns && t->now_ns >= met_second.now_ns + 3000000);
+	CHECK(t->activity_ns[WAITING] >= met_second.activity_ns[WAITING] + 3000000);
+	CHECK(t->observed_ns >= met_second.observed_ns + 3000000);
+}
+
+static void *is_looked_at(void *unused)
+{
+	fake_inside = looks_at_threads;
+	receives();
+	return unused;
+}
+
+void test_threads_are_told_apart(void)
+{
+	struct source_calls c;
+
+	sends_from();
+	c = now();
+	CHECK(c.threads[0].id != 0 && c.threads[0].tid == (uint64_t)gettid() && c.threads[0].begun_ns == 0);
+	CHECK(c.threads[0].ended_ns != 0 && c.threads[0].ended_ns <= c.threads[0].now_ns);
+	CHECK(c.threads[0].function == NULL && c.threads[0].object == 0);
+	in_a_thread(is_looked_at, NULL);
+	met_first = met_second;
+	CHECK(now().thread_count == 1); /* one that has ended is not told of */
+	/* The next one goes on with its counts, and is another thread. */
+	in_a_thread(is_looked_at, NULL);
+	CHECK(met_second.id != met_first.id && met_second.ended_ns == 0);
+	CHECK(met_second.activity_ns[WAITING] >= met_first.activity_ns[WAITING]);
+	CHECK(seen.threads[0].id == c.threads[0].id);
+}
+
+static pthread_barrier_t all_here;
+
+static void *stands_by(void *unused)
+{
+	sends_from();
+	pthread_barrier_wait(&all_here);
+	pthread_barrier_wait(&all_here);
+	return unused;
+}
+
+void test_so_many_threads_are_told_of(void)
+{
+	pthread_t threads[SOURCE_THREADS + 1];
+	struct source_calls c;
+
+	pthread_barrier_init(&all_here, NULL, SOURCE_THREADS + 2);
+	for (size_t i = 0; i < SOURCE_THREADS + 1; i++)
+		CHECK(pthread_create(&threads[i], NULL, stands_by, NULL) == 0);
+	pthread_barrier_wait(&all_here);
+	c = now();
+	CHECK(c.thread_count == SOURCE_THREADS && c.threads[0].tid == (uint64_t)gettid());
+	for (size_t i = 0; i < SOURCE_THREADS; i++)
+		for (size_t k = 0; k < i; k++)
+			CHECK(c.threads[i].id != c.threads[k].id);
+	pthread_barrier_wait(&all_here);
+	for (size_t i = 0; i < SOURCE_THREADS + 1; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&all_here);
+	CHECK(now().thread_count == 1);
 }
 
 static void *returns_here(void *call)
@@ -339,7 +427,7 @@ void test_a_call_returns_on_another_thread(void)
 	in_a_thread(returns_here, &c);
 	CHECK(now().running_ns > 0);
 	calls_thread.mark = NULL;
-	CHECK(sends_from() == 0 && now().running_ns == 0 && now().inside_ns >= before.inside_ns);
+	CHECK(sends_from() == 0 && now().running_ns == 0 && now().threads[0].inside_ns >= before.threads[0].inside_ns);
 }
 
 /* ---- */
@@ -366,12 +454,12 @@ static void *reads_all_the_time(void *unused)
 	while (!atomic_load(&over)) {
 		struct source_calls c = now();
 
-		CHECK(c.inside_ns >= last.inside_ns && c.observed_ns >= last.observed_ns);
-		CHECK(c.inside_ns - last.inside_ns <= c.observed_ns - last.observed_ns);
+		CHECK(c.threads[0].inside_ns >= last.threads[0].inside_ns && c.threads[0].observed_ns >= last.threads[0].observed_ns);
+		CHECK(c.threads[0].inside_ns - last.threads[0].inside_ns <= c.threads[0].observed_ns - last.threads[0].observed_ns);
 		for (size_t i = 0; i < ACTIVITIES; i++)
-			CHECK(c.activity_ns[i] >= last.activity_ns[i]);
+			CHECK(c.threads[0].activity_ns[i] >= last.threads[0].activity_ns[i]);
 		/* Nobody knows in which of them what has just begun is, but for an instant. */
-		CHECK(c.inside_ns - all_activities(&c) < 1000000);
+		CHECK(c.threads[0].inside_ns - all_activities(&c) < 1000000);
 		last = c;
 		if (c.running_ns == 0)
 			continue;
