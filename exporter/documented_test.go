@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mapping/catalogue"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/catalogue"
 )
 
 const docVariablesBegin = "<!-- begin variables: written by `go test ./exporter -update` -->\n"
