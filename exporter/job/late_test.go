@@ -87,11 +87,15 @@ func TestWhereTimeGoes(t *testing.T) {
 		"all that is seen waits": {[]Rank{collectives(0, 80).member("halo", 3, 10), collectives(1, 80).member("halo", 3,
 			10)}, []Call{barrier(map[int]float64{0: 80, 1: 80})}, Communication, "20 % useful; 80 % of the time is spent in " +
 			"MPI, mostly in MPI_Barrier on halo, and none of the 2 ranks that are observed, of 3, is late"},
-		"ranks that have nothing to do with one another": {[]Rank{of(0, "a", 0, 0, 0, 1), of(1, "a", 0, 0, 0, 50),
-			of(2, "a", 0, 0, 0, 60)}, []Call{calls("MPI_File_write", "zero", 10, map[int]float64{0: 1}),
+		"ranks that have nothing to do with one another": {[]Rank{of(0, "a", 0, 0, 0, 1).member("world", 3, 1),
+			of(1, "a", 0, 0, 0, 50).member("world", 3, 1), of(2, "a", 0, 0, 0, 60).member("world", 3, 1)}, []Call{calls("MPI_File_write", "zero", 10, map[int]float64{0: 1}),
 			calls("MPI_File_write", "one", 10, map[int]float64{1: 50}),
 			calls("MPI_File_write", "two", 10, map[int]float64{2: 60})}, Communication,
 			"rank 1: 50 % useful; 50 % of the time is spent in MPI, mostly in MPI_File_write on one, and no rank is late"},
+		"a rank that has not come yet is a part of the same": {[]Rank{collectives(0, 100).member("world", 2, 5),
+			collectives(1, 0).member("world", 2, 4)}, []Call{calls("MPI_Barrier", "world", 1, map[int]float64{0: 100})},
+			LateRanks, "50 % useful; 50 % of the time ranks wait in MPI_Barrier on world for rank 1 on a, which is " +
+				"outside MPI for 100 % of the time"},
 		"half of them": {[]Rank{collectives(0, 80), collectives(1, 80), collectives(2, 1), collectives(3, 0)}, []Call{
 			barrier(map[int]float64{0: 80, 1: 80, 2: 1, 3: 0})}, Communication, "60 % useful; 40 % of the time is spent in " +
 			"MPI, mostly in MPI_Barrier on halo, and no rank is late"},
