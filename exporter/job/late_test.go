@@ -132,19 +132,21 @@ func TestWhereTimeGoes(t *testing.T) {
 
 // What the kernel says of an interval is its part of totals; what was not known before it isn't.
 func TestSinceOfCores(t *testing.T) {
-	at := func(after, core float64, queue *float64) *Report {
+	at := func(after, core, read float64, queue *float64) *Report {
 		r := jobtest.RankOf(0, "node1", 30)
 		r.Rank.Ended, r.Rank.State, r.Rank.EndReason = nil, "up", ""
 		r.Rank.Calls.State[api.Outside] += after
-		r.Rank.Calls.CPU = &api.CPU{Seconds: &core, Queue: queue, Nice: 5}
+		r.Rank.Calls.CPU = &api.CPU{Seconds: &core, Thread: &core, Queue: queue, At: read, Nice: 5}
 		return Of([]api.ValueList{{Time: jobtest.Began.Add(time.Duration(100+after) * time.Second),
 			Ranks: []api.RankValues{r}}}, nil)[0]
 	}
 	queue := 3.0
-	now := at(10, 65, &queue)
-	of := now.Since(at(0, 50, nil).Totals()).Ranks[0]
+	now := at(10, 65, 8, &queue)
+	of := now.Since(at(0, 50, 4, nil).Totals()).Ranks[0]
 	assert.InDelta(t, 15, *of.CPU.Seconds, 1e-9)
+	assert.InDelta(t, 37.5, *of.CPU.Thread, 1e-9, "read 4 s apart, in 10 s")
 	assert.Nil(t, of.CPU.Queue)
+	assert.Nil(t, now.Since(at(0, 50, 8, &queue).Totals()).Ranks[0].CPU.Queue, "not read since")
 	assert.Equal(t, 5, of.CPU.Nice)
 	assert.InDelta(t, 1.5, of.cores, 1e-9)
 	assert.InDelta(t, 65, *now.Ranks[0].CPU.Seconds, 0, "the later report is not changed")
