@@ -209,6 +209,9 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 	}
 	b.clear(r.series)
 	s := &sheet{exposition.NewSheet(r), key}
+	if r.rank.Light {
+		s.Unlisted = ofFunctions
+	}
 	r.series, r.merged = s, nil
 	single := b.single[:0]
 	m := &merged{structure: key.generation, rules: r.Rules}
