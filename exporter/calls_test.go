@@ -217,6 +217,7 @@ func TestSumsOfCalls(t *testing.T) {
 	listed, known = functions(n.scrape(), n)
 	assert.Zero(t, listed)
 	assert.Equal(t, 10, known)
+	assert.NotContains(t, get(n.Handler(), "/metrics").Body.String(), "# TYPE mpit_objects")
 	assert.NotContains(t, get(n.Handler(), "/metrics").Body.String(), "# TYPE mpit_call_time_seconds")
 
 	r = light
