@@ -68,14 +68,14 @@ install: ## what make build has built, below PREFIX (/usr/local); DESTDIR goes i
 .PHONY: deb rpm packages
 deb: ## bin/dist/mpit-exporter_<version>_<architecture>.deb (ARCH, VERSION)
 rpm: ## bin/dist/mpit-exporter-<version>-1.<architecture>.rpm (ARCH, VERSION)
-packages: KINDS = tar deb rpm sbom
+packages: KINDS = tar deb rpm
 deb rpm: KINDS = $@
 deb rpm packages: build
 	$(if $(ARCH),@$(MAKE) --no-print-directory exporter ARCH=)
 	@ARCH='$(ARCH)' STRIP='$(CROSS)strip' VERSION='$(VERSION)' scripts/package $(KINDS)
 
 .PHONY: dist
-dist: ## bin/dist: all that a release has, for amd64 and arm64: tarballs, .deb, .rpm, SBOMs and SHA256SUMS (VERSION)
+dist: ## bin/dist: all that a release has, for amd64 and arm64: tarballs, .deb, .rpm and SHA256SUMS (VERSION)
 	@DIST_ARCHES='$(DIST_ARCHES)' scripts/install-deps dist
 	@rm -rf $(BIN)/dist
 	@for arch in $(DIST_ARCHES); do $(MAKE) --no-print-directory packages ARCH=$$arch VERSION='$(VERSION)' || exit 1; done
@@ -109,6 +109,7 @@ test-format:
 		test "$$has" = "$$needs" || { echo "$$module/go.mod asks for Go $$has, and what it requires for $$needs" >&2; exit 1; }; done
 	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		test -z "$$files" || { echo "gofmt these (make fmt): $$files" >&2; exit 1; }
+	@scripts/lint-docs
 	$(GO) vet ./...
 	cd test && $(GO) vet ./...
 
@@ -203,8 +204,9 @@ $(GOLANGCI_LINT):
 	@mv $(@D)/golangci-lint $@
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## golangci-lint, of both modules, and no line too long
+lint: $(GOLANGCI_LINT) ## golangci-lint, of both modules, no line too long, and the words of the documentation
 	@scripts/lint-lines
+	@scripts/lint-docs
 	$(GOLANGCI_LINT) run ./...
 	cd test && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 

@@ -144,7 +144,7 @@ func exporterOTLP() []*panel {
 		graph("Pushes", "Pushes that had something to send, by result."+only, "ops").
 			query(sumBy("result", rateAt(own("otlp_pushes_total"))), "{{result}}"),
 		graph("Data points", "By what became of them: failed ones are sent again with the next push, rejected and "+
-			"too large ones are lost, base is what deltas are counted from."+only, "cps").stacked().
+			"too large ones are lost."+only, "cps").stacked().
 			query(sumBy("result", rateAt(own("otlp_points_total"))), "{{result}}"),
 		graph("Duration of pushes", "Reading the ranks, and all messages with their repetitions: half of the "+
 			"pushes, and 99 in 100, of all exporters."+only, "s").
@@ -156,7 +156,6 @@ func exporterOTLP() []*panel {
 			column{title: "Since", expr: "topk(20, " + maxBy("instance",
 				"time() - ("+own("otlp_last_success_timestamp_seconds")+" > 0)") + ")",
 				unit: "dtdurations"},
-			column{title: "Series with deltas", expr: maxBy("instance", own("otlp_delta_series"))},
 		).sorted("Since", true).size(12, 8),
 	}
 }

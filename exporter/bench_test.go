@@ -283,9 +283,8 @@ func BenchmarkScrape(b *testing.B) {
 		{100, 100, "text openmetrics protobuf"}, {256, 100, "openmetrics"}, {1024, 977, "openmetrics"},
 	} {
 		for _, f := range benchFormats {
-			for _, coding := range []string{"identity", "gzip", "zstd"} {
-				if size.ranks > 100 && (f.name != "openmetrics" || coding == "zstd") || f.name == "text" &&
-					coding == "zstd" {
+			for _, coding := range []string{"identity", "gzip"} {
+				if size.ranks > 100 && f.name != "openmetrics" {
 					continue
 				}
 				name := fmt.Sprintf("series=%d/format=%s/coding=%s/by=", size.ranks*size.series, f.name, coding)
@@ -345,39 +344,6 @@ func availableMemory() uint64 {
 		}
 	}
 	return 0
-}
-
-// BenchmarkGather is BenchmarkScrape for somebody else's handler: samples to metric families.
-func BenchmarkGather(b *testing.B) {
-	b.Run("by=mpit-exporter", func(b *testing.B) {
-		e, touch := benchExporter(b, benchRanks, benchSeries)
-		benchGather(b, touch, func() (int, error) {
-			families, done, err := e.Gather(b.Context())
-			done()
-			return len(families), err
-		})
-	})
-	b.Run("by=client_golang", func(b *testing.B) {
-		o, registry := newOrdinary(b, benchRanks, benchSeries)
-		benchGather(b, o.touch, func() (int, error) {
-			families, err := registry.Gather()
-			return len(families), err
-		})
-	})
-}
-
-func benchGather(b *testing.B, touch func(), gather func() (families int, err error)) {
-	b.ReportAllocs()
-	var cpu cpuMeter
-	cpu.start()
-	for b.Loop() {
-		touch()
-		if families, err := gather(); err != nil || families < benchSeries {
-			b.Fatal(err, families)
-		}
-	}
-	cpu.stop()
-	cpu.report(b, benchRanks*benchSeries)
 }
 
 // BenchmarkRound is a whole scrape of ranks behind Unix sockets, all in this process: it counts what ranks do as well.

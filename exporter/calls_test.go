@@ -79,7 +79,7 @@ func TestCallsUnderWay(t *testing.T) {
 
 	threads := hanging
 	threads.CPU, threads.Threads = 3*second, []mpit.Thread{
-		{ID: 1, Main: true, Now: 9 * second, Ended: 7 * second, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
+		{ID: 1, Main: true, Now: 9 * second, CPU: -1, Ended: 7 * second, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
 		{ID: 2, Now: 9 * second, Begun: 6 * second, Ended: 5 * second, Function: "MPI_Recv", Bind: mpit.BindComm,
 			Object: 3, Peer: 2, Tag: 0, Root: mpit.NoRoot},
 		{ID: 3, Now: 9 * second, Begun: 6 * second, Function: "MPI_Probe", Bind: mpit.BindComm, Object: 8,
@@ -144,8 +144,8 @@ func TestCallsUnderWay(t *testing.T) {
 		"poll": 0, "finalize": 0, "ended": 0}, figures,
 		"what counts stands, an ended rank is in no call")
 	assert.Empty(t, long)
-	assert.Equal(t, &api.Calls{State: api.StateSeconds{api.Outside: 13, api.Send: 0.5, api.Collective: 16.5}},
-		e.Ranks()[0].Calls)
+	assert.Equal(t, &api.Calls{State: api.StateSeconds{api.Outside: 13, api.Send: 0.5, api.Collective: 16.5},
+		CPU: &api.CPU{Seconds: new(3.0)}}, e.Ranks()[0].Calls)
 }
 
 // Sums of the call profile: sends and puts, and collectives that no rank leaves before all have come, on communicators

@@ -44,10 +44,6 @@ type Config struct {
 	// return in time by itself. nil: nobody is to wait.
 	FinalTaken func(ctx context.Context)
 
-	// GiveBack is called, in a goroutine of its own and at most once a minute, when ranks have left that took much
-	// memory: for debug.FreeOSMemory, which is a matter of the whole process. nil: Go gives it back by and by.
-	GiveBack func()
-
 	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
 	UserName func(uid uint32) string
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mapping/catalogue"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/catalogue"
 )
 
 const docVariablesBegin = "<!-- begin variables: written by `go test ./exporter -update` -->\n"
@@ -216,7 +216,7 @@ func checkLikeness(t *testing.T, of []*catalogue.Catalogue) {
 // documentClasses says what becomes of a variable that no rule knows.
 func documentClasses(t *testing.T, b *strings.Builder) {
 	t.Helper()
-	b.WriteString("### Variables that nobody knows\n\nOf a variable `foo` for which there is no rule:\n\n")
+	b.WriteString("### Unknown variables\n\nOf a variable `foo` for which there is no rule:\n\n")
 	b.WriteString("| class | datatype | family | type | unit |\n|---|---|---|---|---|\n")
 	mapper := newMapper(t)
 	for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {

@@ -103,7 +103,7 @@ func byPage(t require.TestingT, p *board.Board, s exposition.Style) string {
 	extra := body.NewExtra()
 	defer extra.Release()
 	var text strings.Builder
-	require.NoError(t, b.Response(extra, "").WriteTo(&text, ""))
+	require.NoError(t, b.Response(extra, "").WriteTo(&text, false))
 	return text.String()
 }
 
@@ -179,7 +179,7 @@ func checkText(t *rapid.T) {
 		started, sampled := drawTime.Draw(t, "started"), rapid.Bool().Draw(t, "sampled")
 		p.show(number, figures, started, sampled, !rapid.Bool().Draw(t, "late"))
 	}
-	families := p.Messages().Families()
+	families := familiesOf(p.Write(exposition.Style{Format: exposition.Protobuf}, 1))
 	series := p.Series()
 	sameLines(t, byExpfmt(t, families, expfmt.FmtText), byPage(t, p.Board, exposition.Style{Created: true}))
 	assert.Equal(t, series, p.Series())
@@ -274,7 +274,7 @@ func checkPoints(t *rapid.T) {
 		}
 		p.show(number, figures, time.Time{}, false, rapid.Bool().Draw(t, "up"))
 	}
-	families := p.Messages().Families()
+	families := familiesOf(p.Write(exposition.Style{Format: exposition.Protobuf}, 1))
 	shown := p.Series()
 	for key, s := range saidOnPage(families) {
 		if s.kind == "histogram" && s.native == "" {

@@ -1,9 +1,8 @@
-// Package exporter gathers the performance variables of all ranks on a node and hands them out as Prometheus metrics:
-// over HTTP, or into somebody else's registry.
+// Package exporter gathers the performance variables of all ranks on a node and hands them out as Prometheus metrics
+// over HTTP, with those of other registries if that is wanted.
 //
-// An Exporter is fed by a mpit.Listener (Serve) and read by any number of scrapers at once (Handler, Gather,
-// Gatherer, Snapshot, Collector). Ranks are asked only when somebody reads. Any number of Exporters may stand in one
-// process.
+// An Exporter is fed by a mpit.Listener (Serve) and read by any number of scrapers at once (Handler). Ranks are asked
+// only when somebody reads. Any number of Exporters may stand in one process.
 //
 // It doesn't know what a variable becomes (package mapping), how a page is written (exposition), who a rank is
 // (identity), or what is said over JSON (api, control) and OTLP (otlp).
@@ -16,8 +15,8 @@
 //   - what happens: registry.go (ranks come and go), takers.go (who waits for their last values), connection.go and
 //     final.go (what passes between a rank and the registry), inquiry.go (what else ranks are asked), round.go (asking
 //     all for a sample), pages.go (making the page) and result.go (what readers get);
-//   - what programs call: exporter.go, accept.go (who is let in), new.go, reload.go, handler.go, collector.go, otel.go,
-//     source.go and control.go.
+//   - what programs call: exporter.go, accept.go (who is let in), new.go, reload.go, handler.go, otel.go, source.go
+//     and control.go.
 package exporter
 
 import (
@@ -26,11 +25,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
-
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -94,48 +89,4 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 func (e *Exporter) Remaining() (living, untaken int) {
 	e.with(func(g *registry) { living, untaken = g.remaining() })
 	return living, untaken
-}
-
-// Gather asks all ranks, or joins the round that is under way, and returns the page: families sorted by name, series
-// in a stable order. The page must not be changed and is valid until done, which is never nil and must be called;
-// calling it says that the reader has got all of it. Holding it long costs memory, but holds up nobody.
-//
-// The deadline of ctx (10 s where it has none) is the ranks': those who miss it are reported as late on this page,
-// and Gather returns what has come. The only errors are a canceled ctx and bugs.
-func (e *Exporter) Gather(ctx context.Context) (families []*dto.MetricFamily, done func(), err error) {
-	l, err := e.rounds.gather(ctx, asMessages)
-	if err != nil {
-		return nil, func() {}, err
-	}
-	return slices.Clip(l.families), func() {
-		l.release()
-		e.delivered(l.ended)
-	}, nil
-}
-
-// Snapshot is Gather for a reader that can't say when it is done: a prometheus.GathererFunc, fit for
-// prometheus.Gatherers. The families are the caller's to keep, but not to change. The next one has to make its
-// messages anew; a Gather costs less.
-func (e *Exporter) Snapshot() ([]*dto.MetricFamily, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
-	defer cancel()
-	l, err := e.rounds.gather(ctx, asMessages)
-	if err != nil {
-		return nil, err
-	}
-	l.keep()
-	return slices.Clip(l.families), nil
-}
-
-// Gatherer returns Gather, with a deadline of 10 s, as client_golang wants it, for example for
-// promhttp.HandlerForTransactional.
-func (e *Exporter) Gatherer() prometheus.TransactionalGatherer { return transactional{e} }
-
-type transactional struct{ e *Exporter }
-
-// Gather is Exporter.Gather within 10 s.
-func (t transactional) Gather() ([]*dto.MetricFamily, func(), error) {
-	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
-	defer cancel()
-	return t.e.Gather(ctx)
 }

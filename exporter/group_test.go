@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -252,10 +250,9 @@ func TestPanicCostsItsGroupOnly(t *testing.T) {
 	})
 	p := n.page()
 	p.board = newBoard(n.base)
-	r, err := n.pages.commit(&questions{}, readers{asMessages: 1})
+	r, err := n.pages.commit(&questions{}, readers{asProtobuf: 1})
 	require.NoError(t, err)
-	r.messages.Release()
-	families := valuesOf(r.families)
+	families := valuesOf(mergeFamilies(familiesOf(r.bodies[asProtobuf]), r.own))
 	assert.Equal(t, 1.0, families["mpit_exporter_rank_panics_total"])
 	assert.NotContains(t, families, ofAll("mpit_calls_total"))
 	assert.Equal(t, 10.0, families[`mpit_calls_total{jobid="2",user="alice",world="0"}`])
@@ -368,42 +365,11 @@ func TestMergingAllocatesNothing(t *testing.T) {
 		n.joined(1, i, 5)
 	}
 	n.scrape()
+	require.Len(t, n.message("mpit_variable_0_total").Metric, 1)
 	on := n.page()
 	p := on.board
-	find := func() *dto.MetricFamily {
-		families := p.Messages().Families()
-		return families[slices.IndexFunc(families,
-			func(f *dto.MetricFamily) bool { return f.GetName() == "mpit_variable_0_total" })]
-	}
-	family := find()
-	require.Len(t, family.Metric, 1)
-	metric := family.Metric[0]
 	assert.Zero(t, testing.AllocsPerRun(10, func() {
 		p.Begin(on.order, on.describing, on.describingAll)
 		p.End(on.categories, on.controls)
-		p.Messages()
 	}))
-	assert.Same(t, metric, find().Metric[0])
-}
-
-// BenchmarkGatherTogether is BenchmarkGather where all series are merged.
-func BenchmarkGatherTogether(b *testing.B) {
-	e, touch := benchExporter(b, benchRanks, benchSeries, merging(b, mapping.RankNode))
-	b.ReportAllocs()
-	var families []*dto.MetricFamily
-	for b.Loop() {
-		touch()
-		list, done, err := e.Gather(b.Context())
-		if err != nil || len(list) < benchSeries {
-			b.Fatal(err, len(list))
-		}
-		families = list
-		done()
-	}
-	for _, f := range families {
-		if strings.HasPrefix(f.GetName(), "mpit_variable_") && len(f.Metric) != 1 {
-			b.Fatal(f.GetName(), len(f.Metric))
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(benchRanks*benchSeries), "ns/series")
 }

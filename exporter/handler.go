@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,7 +15,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 )
@@ -38,7 +38,7 @@ var formats = []expfmt.Format{
 	expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim, expfmt.FmtText,
 }
 
-// Handler serves the page as text 0.0.4, OpenMetrics or delimited protobuf, compressed (gzip, zstd) where the client
+// Handler serves the page as text 0.0.4, OpenMetrics or delimited protobuf, compressed with gzip where the client
 // takes it. The families of extra gatherers (the Go runtime, the process) are merged in; where one has the name of a
 // family of the exporter's, the exporter's stays. An extra gatherer that fails costs its own families only.
 //
@@ -62,7 +62,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	e.self.InFlight.Inc()
 	defer e.self.InFlight.Dec()
 
-	format, coding := expfmt.NegotiateAccept(req.Header, formats...), body.NegotiateCoding(req.Header)
+	format := expfmt.NegotiateAccept(req.Header, formats...)
 	// No lock is held when the client gets its first byte: how fast it reads is nobody else's matter.
 	r, err := h.render(req, format, wayOf(format))
 	if err != nil {
@@ -80,7 +80,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer e.lending.add(r.page, w, e.lent)()
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Add("Vary", "Accept, Accept-Encoding")
-	if err := r.send(w, req, coding); err != nil {
+	if err := r.send(w, req); err != nil {
 		e.self.ScrapesDone.WithLabelValues(self.ScrapeAborted).Inc()
 		e.log.Debug("sending metrics failed", "err", err)
 		return
@@ -143,7 +143,7 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 		for _, f := range more {
 			foreign[f] = true
 		}
-		families = exposition.MergeFamilies(families, more)
+		families = mergeFamilies(families, more)
 	}
 
 	var options []expfmt.EncoderOption
@@ -175,18 +175,25 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 	return &rendered{response: page.Response(own, end), page: page, ended: l.ended, release: release}, nil
 }
 
+// mergeFamilies merges two lists; where a name stands in both, the first's stays. The result is sorted by name.
+func mergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
+	byName := func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) }
+	all := slices.Concat(a, b)
+	slices.SortStableFunc(all, byName)
+	return slices.CompactFunc(all, func(a, b *dto.MetricFamily) bool { return byName(a, b) == 0 })
+}
+
 // send writes it to the client.
-func (r *rendered) send(w http.ResponseWriter, req *http.Request, coding string) error {
-	if coding != "" {
-		w.Header().Set("Content-Encoding", coding)
+func (r *rendered) send(w http.ResponseWriter, req *http.Request) error {
+	gzipped := body.TakesGzip(req.Header)
+	if gzipped {
+		w.Header().Set("Content-Encoding", "gzip")
 	}
-	if length := r.response.Length(coding); length >= 0 {
-		w.Header().Set("Content-Length", strconv.Itoa(length))
-	}
+	w.Header().Set("Content-Length", strconv.Itoa(r.response.Length(gzipped)))
 	if req.Method == http.MethodHead {
 		return nil
 	}
-	return r.response.WriteTo(w, coding)
+	return r.response.WriteTo(w, gzipped)
 }
 
 // timeoutOf is how long the scraper waits for the page; said is false where it says nothing sensible.

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mapping/catalogue"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/catalogue"
 )
 
 // catalogues are what MPI libraries have, as far as it is known.

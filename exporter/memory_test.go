@@ -21,7 +21,7 @@ import (
 func TestRemovedRankIsNotHeld(t *testing.T) {
 	var reader *OTelReader
 	for name, read := range map[string]func(n *node){
-		"messages": func(n *node) { n.scrape() },
+		"protobuf": func(n *node) { n.scrape() },
 		"text":     func(n *node) { get(n.Handler(), "/metrics") },
 		"metric data": func(n *node) {
 			scopes, done, err := reader.Read(n.t.Context())
@@ -48,7 +48,6 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 				figures = weak.Make(c.figures.(*series.Rank))
 				one = weak.Make(c.figures.Series()[0])
 			})
-			message := weak.Make(n.message("mpit_calls_total").Metric[1])
 
 			n.finish(r, mpit.EndExit) // the last one of its world
 			read(n)
@@ -56,7 +55,7 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 			read(n)
 			assert.Eventually(t, func() bool {
 				runtime.GC()
-				return figures.Value() == nil && one.Value() == nil && message.Value() == nil
+				return figures.Value() == nil && one.Value() == nil
 			}, longest, time.Millisecond)
 		})
 	}
@@ -93,46 +92,4 @@ func liveHeap() int {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
-}
-
-// When ranks have left that took much, their memory is given back, at most once a minute, and not for a few.
-func TestMemoryIsGivenBack(t *testing.T) {
-	clock := newTestClock()
-	given := make(chan struct{}, 10)
-	n := startNode(t, Config{GiveBack: func() { given <- struct{}{} }}, withClock(clock))
-	come := func(series int) {
-		r := mpittest.New(small("1", 0))
-		n.connect(r)
-		n.scrape()
-		n.finish(r, mpit.EndFinalize)
-		n.scrape()
-		g := n.lock()
-		known := g.table.byID[r.Hello().ID]
-		facts := *known.facts.Load()
-		facts.Series = series
-		known.facts.Store(&facts)
-		g.unlock()
-	}
-	leave := func() {
-		clock.advance(DefaultRetention)
-		n.scrape()
-		require.Empty(t, n.Ranks())
-		assert.Empty(t, given, "more may leave")
-		n.scrape()
-	}
-	come(100)
-	leave()
-	assert.Empty(t, given)
-	come(worthGivingBack / seriesBytes)
-	leave()
-	<-given
-	come(worthGivingBack / seriesBytes)
-	g := n.lock()
-	g.freed.at = n.now().Add(DefaultRetention)
-	g.unlock()
-	leave()
-	assert.Empty(t, given, "it has just been done")
-	clock.advance(givingBackPauses)
-	n.scrape()
-	<-given
 }

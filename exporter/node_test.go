@@ -3,7 +3,9 @@ package exporter
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,9 +18,12 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -256,6 +261,37 @@ func (n *node) deadlineAfter(ranks ...*mpittest.Rank) (ctx context.Context, stop
 	})
 }
 
+// Gather is the page with the exporter's figures of itself, read from what a scraper of protobuf gets.
+func (e *Exporter) Gather(ctx context.Context) (families []*dto.MetricFamily, done func(), err error) {
+	l, err := e.rounds.gather(ctx, asProtobuf)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	return mergeFamilies(familiesOf(l.bodies[asProtobuf]), l.own), func() {
+		l.release()
+		e.delivered(l.ended)
+	}, nil
+}
+
+// familiesOf reads a body of protobuf.
+func familiesOf(b *body.Body) (list []*dto.MetricFamily) {
+	var text bytes.Buffer
+	if err := b.Response(body.NewExtra(), "").WriteTo(&text, false); err != nil {
+		panic(err)
+	}
+	decoder := expfmt.NewDecoder(&text, expfmt.NewFormat(expfmt.TypeProtoDelim))
+	for {
+		f := &dto.MetricFamily{}
+		switch err := decoder.Decode(f); {
+		case errors.Is(err, io.EOF):
+			return list
+		case err != nil:
+			panic(err)
+		}
+		list = append(list, f)
+	}
+}
+
 func (n *node) scrapeUntil(ctx context.Context) map[string]float64 {
 	n.t.Helper()
 	families, done, err := n.Gather(ctx)
@@ -413,7 +449,7 @@ func openSocketPath(t *testing.T) string {
 	return path
 }
 
-// message is a family as Gather returns it, which is given back at once.
+// message is a family as Gather returns it.
 func (n *node) message(name string) *dto.MetricFamily {
 	n.t.Helper()
 	families, done, err := n.Gather(n.t.Context())
@@ -422,4 +458,15 @@ func (n *node) message(name string) *dto.MetricFamily {
 	at := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == name })
 	require.GreaterOrEqual(n.t, at, 0, name)
 	return families[at]
+}
+
+// Two Exporters stand in one process and know nothing of each other.
+func TestTwoExporters(t *testing.T) {
+	a, b := startNode(t, Config{}), startNode(t, Config{})
+	a.connect(mpittest.New(small("1", 0)))
+	b.connect(mpittest.New(small("2", 0)))
+	page := a.scrape()
+	assert.Equal(t, 10.0, page[of("mpit_calls_total", "1", 0)])
+	assert.NotContains(t, page, of("mpit_calls_total", "2", 0))
+	assert.Equal(t, 10.0, b.scrape()[of("mpit_calls_total", "2", 0)])
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
-	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
@@ -64,7 +63,7 @@ func (e *Exporter) OTelReader(cfg OTelConfig) *OTelReader {
 // sets and the bounds of buckets, which are shared and never change. delivered, never nil, says that they have
 // reached whoever they are for: only then may ended ranks go. Not calling it is how a failed export is told.
 //
-// As from Gather, the only errors are a canceled ctx and bugs, and that the reader is closed.
+// The only errors are a canceled ctx and bugs, and that the reader is closed.
 func (r *OTelReader) Read(ctx context.Context) (scopes []metricdata.ScopeMetrics, delivered func(), err error) {
 	if !r.open() {
 		return nil, func() {}, errReaderClosed
@@ -103,25 +102,6 @@ func (r *OTelReader) open() bool {
 	g := r.e.lock()
 	defer g.unlock()
 	return g.takers.open[r.ended]
-}
-
-// Producer returns the page for a reader of OpenTelemetry's SDK (metric.WithProducer), cumulative. What it has
-// produced counts as delivered, like a scrape; nothing waits for it.
-func (e *Exporter) Producer(cfg OTelConfig) metric.Producer { return producer{e, cfg} }
-
-type producer struct {
-	e   *Exporter
-	cfg OTelConfig
-}
-
-// Produce is OTelReader.Read.
-func (p producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
-	l, err := p.e.rounds.gather(ctx, p.cfg.way())
-	if err != nil {
-		return nil, err
-	}
-	p.e.delivered(l.ended)
-	return p.cfg.scopes(p.e.pointsOf(l, p.cfg)), nil
 }
 
 // pointsOf is a reader's copy of the metric data, with what its extra gatherer has; it is called once.

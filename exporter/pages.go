@@ -63,7 +63,6 @@ func (ps *pages) commit(asked *questions, want readers) (r *result, err error) {
 	ps.at.Store(&at)
 	g := ps.lock()
 	defer g.unlock()
-	g.giveBack()
 	g.inquire()
 	return r, nil
 }
@@ -95,9 +94,6 @@ func (p *page) recover(err *error) {
 func (p *page) make(want readers) *result {
 	b := p.board
 	r := &result{ended: p.refresh()}
-	if want[asMessages] > 0 {
-		r.messages = b.Messages()
-	}
 	for w, style := range styles {
 		if want[w] > 0 {
 			style.Created = p.cfg.Created
@@ -115,11 +111,6 @@ func (p *page) make(want readers) *result {
 	var err error
 	if r.own, err = p.self.Gather(); err != nil {
 		p.log.Error("gathering the exporter's metrics of itself failed", "err", err)
-	}
-	if r.messages != nil {
-		r.families = exposition.MergeFamilies(r.messages.Families(), r.own)
-		r.messages.Lease(want[asMessages])
-		r.messages.Forget() // they are not to be held when their series have left
 	}
 	for _, w := range []way{asPoints, asExponential} {
 		for i, list := range r.data[w].list {

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -210,11 +209,11 @@ func (n *node) eachWay() (families []*dto.MetricFamily, explicit, exponential []
 	n.t.Helper()
 	n.scrape() // what there is
 	want := readers{}
-	want[asMessages], want[asPoints], want[asExponential] = 1, 1, 1
+	want[asProtobuf], want[asPoints], want[asExponential] = 1, 1, 1
 	r, err := n.pages.commit(&questions{}, want)
 	require.NoError(n.t, err)
 	startsAreKnown(n.t, r.data[asPoints].list[0])
-	return r.families, r.data[asPoints].list[0], r.data[asExponential].list[0]
+	return mergeFamilies(familiesOf(r.bodies[asProtobuf]), r.own), r.data[asPoints].list[0], r.data[asExponential].list[0]
 }
 
 // sameSaid compares the page in three ways, series by series.
@@ -325,38 +324,6 @@ func TestPointsOfRanksInTrouble(t *testing.T) {
 	assert.Contains(t, before, `mpit_objects{jobid="1",kind="comm",name="halo",rank="3",user="alice",world="0"}`)
 	clock.advance(usual().grace)
 	assert.Contains(t, check(), `mpit_rank_end_info{jobid="1",rank="3",reason="lost",user="alice",world="0"}`)
-}
-
-// The SDK's reader takes the page beside what else it has.
-func TestProducer(t *testing.T) {
-	for _, exponential := range []bool{false, true} {
-		clock := newTestClock()
-		n := startNode(t, Config{Retention: time.Minute}, withClock(clock))
-		r := mpittest.New(small("1", 0))
-		n.connect(r)
-		reader := metric.NewManualReader(metric.WithProducer(n.Producer(OTelConfig{Exponential: exponential,
-			Version: "1.2"})))
-		provider := metric.NewMeterProvider(metric.WithReader(reader))
-		var data metricdata.ResourceMetrics
-		require.NoError(t, reader.Collect(t.Context(), &data))
-		values := pointsOf(t, data.ScopeMetrics)
-		assert.Equal(t, 10.0, values[of("mpit_calls_total", "1", 0)])
-		assert.Equal(t, "1.2", data.ScopeMetrics[0].Scope.Version)
-		_, is := data.ScopeMetrics[0].Metrics[slices.IndexFunc(data.ScopeMetrics[0].Metrics,
-			func(m metricdata.Metrics) bool {
-				return m.Name == "mpit.waiting.time"
-			})].Data.(metricdata.ExponentialHistogram[float64])
-		assert.Equal(t, exponential, is)
-
-		n.finish(r, mpit.EndFinalize)
-		clock.advance(time.Hour)
-		for range 2 {
-			assert.True(t, n.known(r))
-			require.NoError(t, reader.Collect(t.Context(), &data))
-		}
-		assert.False(t, n.known(r), "what is produced is delivered")
-		require.NoError(t, provider.Shutdown(t.Context()))
-	}
 }
 
 // Each class has the kind that docs/otlp.md says.

@@ -69,17 +69,13 @@ type registry struct {
 	finals    finals
 	clashes   clashes
 	inquiries map[uint32]int // ranks that are being asked for more than a sample, by uid
-	freed     freed
-	removed   []*rank // from the table, to be closed
+	removed   []*rank        // from the table, to be closed
 }
 
 // unlock gives the lock back, and closes what has been removed from the table.
 func (g *registry) unlock() {
 	removed := g.removed
 	g.removed = nil
-	for _, r := range removed {
-		g.freed.add(r)
-	}
 	g.giveUp()
 	for _, r := range removed {
 		r.close()
@@ -323,13 +319,6 @@ func (g *registry) noteClash(r *rank) {
 			r.About.JobIDCheck)...)
 }
 
-// giveBack has the memory of ranks that have left given back to the kernel, once the page is without them.
-func (g *registry) giveBack() {
-	if g.cfg.GiveBack != nil && g.freed.due(g.now()) {
-		go g.cfg.GiveBack()
-	}
-}
-
 // publish tells all who don't have the rank's lock what is in it now, and the session's goroutine what the agent is
 // to be told. It reports whether the figures, if there are some, are sound.
 func (rs *ranks) publish(c *contents) (sound bool) {
@@ -387,37 +376,5 @@ func (c clashes) logs(uid uint32, now time.Time) bool {
 		clear(c) // a few lines more
 	}
 	c[uid] = now
-	return true
-}
-
-const (
-	// seriesBytes is about what a series takes, wherever.
-	seriesBytes = 1000
-	// worthGivingBack is how much must have been freed.
-	worthGivingBack  = 32 << 20
-	givingBackPauses = time.Minute
-)
-
-// freed is about how many bytes ranks had that have left since memory was given back last.
-type freed struct {
-	bytes   int
-	at      time.Time
-	leaving bool // some have left since the last page: more may follow, or others take the room
-}
-
-func (f *freed) add(r *rank) {
-	f.leaving = true
-	of := r.facts.Load()
-	f.bytes += of.Size + seriesBytes*of.Series
-}
-
-// due says whether it is time to give memory back, and notes that it is done.
-func (f *freed) due(now time.Time) bool {
-	leaving := f.leaving
-	f.leaving = false
-	if leaving || f.bytes < worthGivingBack || now.Sub(f.at) < givingBackPauses {
-		return false
-	}
-	*f = freed{at: now}
 	return true
 }

@@ -17,8 +17,7 @@ import (
 type way uint8
 
 const (
-	asMessages way = iota // of client_golang
-	asText
+	asText way = iota
 	asOpenMetrics
 	asProtobuf
 	asValues      // not at all: the reader looks at its series
@@ -39,13 +38,11 @@ type readers [ways]int
 
 // result is a page as its readers want it: each way is made once, for all who wait for it, and counts them already.
 type result struct {
-	messages *exposition.Messages // nil: nobody wants them
-	families []*dto.MetricFamily  // of messages, and own
-	bodies   [ways]*body.Body     // the page as it is written, without own; nil: nobody wants it
-	data     [ways]copies         // the page as metric data, with own
-	own      []*dto.MetricFamily  // the exporter's figures of itself, which nobody changes
-	at       time.Time            // of metric data
-	ended    []ending
+	bodies [ways]*body.Body    // the page as it is written, without own; nil: nobody wants it
+	data   [ways]copies        // the page as metric data, with own
+	own    []*dto.MetricFamily // the exporter's figures of itself, which nobody changes
+	at     time.Time           // of metric data
+	ended  []ending
 }
 
 // copies are the same metric data once for each reader, whose they are.
@@ -57,28 +54,23 @@ type copies struct {
 // lease is one reader's hold on a result.
 type lease struct {
 	*result
-	ranks *ranks
-	way   way
-	once  sync.Once
+	way  way
+	once sync.Once
 }
 
-// lease returns one reader's hold on a result that counts it already.
-func (rs *ranks) lease(r *result, w way, err error) (*lease, error) {
+// leaseOf returns one reader's hold on a result that counts it already.
+func leaseOf(r *result, w way, err error) (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lease{result: r, ranks: rs, way: w}, nil
+	return &lease{result: r, way: w}, nil
 }
 
 // release gives back what the reader has. It may be called more than once.
 func (l *lease) release() {
 	l.once.Do(func() {
-		switch l.way {
-		case asMessages:
-			l.messages.Release()
-		case asValues:
-		default:
-			l.bodies[l.way].Release()
+		if b := l.bodies[l.way]; b != nil {
+			b.Release()
 		}
 	})
 }
@@ -88,10 +80,6 @@ func (l *lease) points() []metricdata.Metrics {
 	c := &l.data[l.way]
 	return c.list[c.taken.Add(1)-1]
 }
-
-// keep makes the messages the reader's for ever, which counts as delivered; the exporter goes on with others, as
-// these stay leased.
-func (l *lease) keep() { l.once.Do(func() { l.ranks.delivered(l.ended) }) }
 
 // delivered notes that a scraper has got a page with these ended ranks, which lets them go in time.
 func (rs *ranks) delivered(ended []ending) {

@@ -123,7 +123,7 @@ func (rs *rounds) gather(ctx context.Context, w way) (*lease, error) {
 	r := rs.join(w)
 	select {
 	case <-r.done:
-		return rs.lease(r.result, w, r.err)
+		return leaseOf(r.result, w, r.err)
 	case <-ctx.Done():
 	}
 	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
@@ -132,7 +132,7 @@ func (rs *rounds) gather(ctx context.Context, w way) (*lease, error) {
 	rs.shared.Unlock()
 	if !left {
 		<-r.done // this reader's page is being made
-		return rs.lease(r.result, w, r.err)
+		return leaseOf(r.result, w, r.err)
 	}
 	if !late {
 		return nil, fmt.Errorf("exporter: gathering: %w", ctx.Err())
@@ -140,7 +140,7 @@ func (rs *rounds) gather(ctx context.Context, w way) (*lease, error) {
 	var alone readers
 	alone[w]++
 	result, err := rs.pages.commit(&r.questions, alone)
-	return rs.lease(result, w, err)
+	return leaseOf(result, w, err)
 }
 
 // join takes part in the round that has just begun, or begins one.

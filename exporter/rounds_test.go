@@ -589,8 +589,6 @@ func TestWhatDescribesOneRankIsBounded(t *testing.T) {
 		n.connect(mpittest.New(cfg))
 		var page map[string]float64
 		for range 3 { // what is built anew is not counted anew
-			_, err := n.Snapshot()
-			require.NoError(t, err)
 			page = n.scrape()
 		}
 		count := func(prefixes ...string) (found int) {
@@ -710,19 +708,4 @@ func TestLastSamplesInFlightAreBounded(t *testing.T) {
 		require.NoError(t, c.Close())
 	}
 	require.Eventually(t, func() bool { return inFlight(n) == 0 }, longest, time.Millisecond)
-}
-
-// What a reader holds stays as it is; text needs no messages, and the next who gathers them gets others.
-func TestLeasedMessagesAreNotChanged(t *testing.T) {
-	n := startNode(t, Config{})
-	r := mpittest.New(small("1", 0))
-	n.connect(r)
-	held, done, err := n.Gather(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 20))
-	calls := of("mpit_calls_total", "1", 0)
-	assert.Contains(t, get(n.Handler(), "/metrics").Body.String(), calls+" 20\n")
-	assert.Equal(t, 20.0, n.scrape()[calls])
-	assert.Equal(t, 10.0, valuesOf(held)[calls])
-	done()
 }

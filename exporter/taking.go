@@ -119,9 +119,16 @@ func (c *contents) countCalls(s *mpit.Sample) {
 		return
 	}
 	c.spent.Add(s.UnderWay)
-	now := api.CallsOf(s, c.spent.Seconds())
+	var cpu *api.CPU
+	if was := c.facts.Calls; was != nil {
+		cpu = was.CPU
+	}
+	now := api.CallsOf(s, c.spent.Seconds(), cpu)
 	if s.Status == mpit.SampleFinal {
 		now.Running, now.Long, now.Threads = 0, nil, nil
+		if now.CPU != nil {
+			now.CPU.In = ""
+		}
 	}
 	c.facts.Calls = now // a new one each time: others have the one before
 }

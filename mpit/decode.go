@@ -430,6 +430,7 @@ func decodeKernel(r *wire.Decoder) *Kernel {
 	k.Nice = r.Int("nice value")
 	k.MajorFaults, k.Resident = numberIfKnown(r, "major faults"), numberIfKnown(r, "resident bytes")
 	k.GPU = r.Word() == 1
+	k.Throttled = durationIfKnown(r, "time of a control group")
 	return k
 }
 

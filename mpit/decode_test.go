@@ -270,12 +270,14 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		whole.Finalize, whole.CPU = 17, 18
 		whole.Threads = []mpit.Thread{
 			{ID: 1, TID: 70, Main: true, Now: 30, Observed: 9, InsideBy: [mpit.CallKinds]time.Duration{1, 2, 3, 4, 5},
-				CPU: 6, Queue: 7, Ended: 8, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
+				CPU: 6, Queue: 7, Ended: 8, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot,
+				In: "read of fd 3ÿ"},
 			{ID: 5, TID: 71, Now: 31, Observed: 9, CPU: -1, Queue: -1, Begun: 25, Ended: 20, Function: "MPI_Recv",
 				Bind: mpit.BindComm, Object: 3, Peer: mpit.AnySource, Tag: 7, Root: mpit.NoRoot},
 			{ID: 6, TID: 72, Now: 31, Observed: 9, CPU: -1, Queue: -1, Begun: 25, Function: "MPI_Bcast",
 				Bind: mpit.BindComm, Object: 3, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
 		}
+		whole.Kernel = &mpit.Kernel{Cores: 4, Nice: -5, MajorFaults: 7, Resident: -1, GPU: true, Throttled: 8}
 		threads.UnderWay = &whole
 		none, minus2 := ^uint64(0), ^uint64(1)
 		call := func(e *wire.Encoder) {
@@ -284,11 +286,15 @@ func TestOlderAndNewerRecords(t *testing.T) {
 			e.String("/opt/\xe9")
 			e.Words([]uint64{16, 5, 11, 12, 13, 14, 15, 17, 18})
 		}
-		thread := func(e *wire.Encoder, function string, before, after []uint64) {
+		thread := func(e *wire.Encoder, function string, before, after []uint64, in string) {
 			e.Record(func() {
 				e.Words(before)
 				e.String(function)
 				e.Words(after)
+				if len(after) > 2 {
+					e.String(in)
+					e.Word(99)
+				}
 			})
 		}
 		for name, c := range map[string]struct {
@@ -342,10 +348,12 @@ func TestOlderAndNewerRecords(t *testing.T) {
 					e.Word(3)
 					// Of one that is in no call the rest means nothing.
 					thread(e, "MPI_Send", []uint64{1, 70, 1, 30, 9, 5, 1, 2, 3, 4, 5, 6, 7, 0, 8},
-						[]uint64{1, 3, 4, 4, 4})
+						[]uint64{1, 3, 4, 4, 4}, "read of fd 3\xff")
 					thread(e, "MPI_Recv", []uint64{5, 71, 0, 31, 9, 0, none, none, 25, 20},
-						[]uint64{1, 3, minus2, 7, none, 99})
-					thread(e, "MPI_Bcast", []uint64{6, 72, 0, 31, 9, 0, none, none, 25, 0}, []uint64{1, 3})
+						[]uint64{1, 3, minus2, 7, none}, "")
+					thread(e, "MPI_Bcast", []uint64{6, 72, 0, 31, 9, 0, none, none, 25, 0}, []uint64{1, 3}, "")
+					e.Word(1)
+					e.Record(func() { e.Words([]uint64{4, ^uint64(4), 7, none, 1, 8, 99}) })
 					e.Word(99)
 				})
 			}, threads},

@@ -55,7 +55,8 @@ func FuzzAnswer(f *testing.F) {
 		InsideBy: [mpit.CallKinds]time.Duration{time.Second, time.Second, time.Second}, CPU: 5 * time.Second,
 		Threads: []mpit.Thread{{ID: 1, TID: 77, Main: true, Now: 9, Observed: 8, CPU: -1, Queue: -1, Peer: -1, Tag: -1,
 			Root: -1}, {ID: 3, TID: 78, Now: 9, Begun: 7, Ended: 6, Function: "MPI_Recv", Bind: mpit.BindComm, Object: 1,
-			Peer: mpit.AnySource, Tag: 5, Root: -1}}})
+			Peer: mpit.AnySource, Tag: 5, Root: -1}},
+		Kernel: &mpit.Kernel{Cores: 2, Resident: 1 << 20}})
 	seed(f, "FuzzAnswer", "underway", encoded(a.answer(wire.SampleRequest{})...))
 
 	f.Fuzz(func(t *testing.T, stream []byte) {

@@ -269,6 +269,8 @@ type Kernel struct {
 	MajorFaults int64 // of the process; negative: not known
 	Resident    int64 // bytes; negative: not known
 	GPU         bool  // it holds a GPU's device open. Looked for while a thread sleeps only
+	// Throttled is for how long its control group was stopped by a limit; negative: there is none, or it isn't known.
+	Throttled time.Duration
 }
 
 // Thread is a thread of a rank that calls MPI, at one moment. Now, Begun and Ended are by a clock of the rank's that

@@ -70,24 +70,6 @@ func TestEndDoesNotWaitForReceivers(t *testing.T) {
 	assert.Contains(t, e.log(t), `msg="The last push has failed"`)
 }
 
-// TestDeltasOfTheExporterItself: what it counts of itself before its first push is in that push, for no other can
-// have pushed it.
-func TestDeltasOfTheExporterItself(t *testing.T) {
-	receiver, err := otlptest.Start(otlptest.Options{})
-	require.NoError(t, err)
-	defer receiver.Close()
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), sockets.AgentFile), "--otlp.endpoint="+receiver.URL(),
-		"--otlp.protocol=grpc", "--otlp.temporality=delta", "--otlp.interval=24h")
-	for range 3 {
-		e.get(t, "/metrics")
-	}
-	assert.Zero(t, e.end(t, syscall.SIGTERM))
-	scrapes := receiver.Totals()["mpit.exporter.scrapes{result=ok}"]
-	require.NotNil(t, scrapes)
-	assert.True(t, scrapes.Delta)
-	assert.GreaterOrEqual(t, scrapes.IncreaseFloat, 3.0)
-}
-
 // TestOTLPIsOff: without being asked for, nothing of it is there.
 func TestOTLPIsOff(t *testing.T) {
 	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), sockets.AgentFile))

@@ -45,16 +45,18 @@ type Comm struct {
 // CPU is what the kernel says of a rank. What isn't known is absent.
 type CPU struct {
 	Seconds *float64 `json:"seconds,omitempty"` // that all its threads have been on a core
-	// Of the thread whose time is the rank's (Calls): on a core, and ready without one. Read every few seconds.
+	// Of the thread that initialised MPI: on a core, and ready without one. Read every few seconds: At is when, in
+	// seconds by the clock of CallUnderWay.Begun.
 	Thread *float64 `json:"thread_seconds,omitempty"`
 	Queue  *float64 `json:"queue_seconds,omitempty"`
+	At     float64  `json:"at_seconds,omitempty"`
 	Cores  int      `json:"cores,omitempty"` // that it may use
 	Nice   int      `json:"nice,omitempty"`
 	// Throttled is for how long its control group was stopped by a limit.
 	Throttled   *float64 `json:"throttled_seconds,omitempty"`
 	MajorFaults *uint64  `json:"major_faults,omitempty"`
 	Resident    uint64   `json:"resident_bytes,omitempty"`
-	// In is the system call that it is in when outside MPI and off its core, such as "read of fd 3 (a pipe)".
+	// In is the system call that this thread sleeps in outside MPI, such as "read of fd 3 (a pipe)".
 	In  string `json:"in,omitempty"`
 	GPU bool   `json:"gpu,omitempty"` // it holds a GPU's device open
 }

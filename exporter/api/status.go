@@ -79,18 +79,15 @@ type LongCall struct {
 }
 
 // CallsOf describes what a sample says of calls under way, in words that are bounded, of a rank that has been so long in
-// each state; nil: nothing.
-func CallsOf(s *mpit.Sample, state StateSeconds) *Calls {
+// each state, and of which that was known of its CPU; nil: nothing.
+func CallsOf(s *mpit.Sample, state StateSeconds, cpu *CPU) *Calls {
 	u := s.UnderWay
 	if u == nil {
 		return nil
 	}
-	c := &Calls{State: state, Running: u.Running.Seconds()}
+	c := &Calls{State: state, Running: u.Running.Seconds(), CPU: cpuOf(u, cpu)}
 	for i := range u.Threads {
 		c.Threads = append(c.Threads, threadOf(s, &u.Threads[i]))
-	}
-	if u.CPU > 0 {
-		c.CPU = &CPU{Seconds: new(u.CPU.Seconds())}
 	}
 	if u.Running > LongCallTime {
 		c.Long = &LongCall{Function: clean.Label(u.Function), Module: clean.Path(u.Module), Offset: u.Offset}

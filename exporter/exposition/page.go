@@ -1,6 +1,5 @@
 // Package exposition is the page: metric families with the series of many owners, kept from scrape to scrape, and
-// written as text 0.0.4, OpenMetrics, messages for client_golang, or metric data of OpenTelemetry. All four say the
-// same.
+// written as text 0.0.4, OpenMetrics, protobuf, or metric data of OpenTelemetry. All four say the same.
 //
 // It knows nothing of ranks, of where numbers come from or of who asks: an Owner has Sheets, a Sheet has entries, and
 // an entry is a series with a copy of its numbers. Names and labels are made when a Sheet comes; a scrape copies
@@ -27,7 +26,7 @@ const (
 )
 
 // Page is metric families with the series of all owners. In each family an owner has its series in a block. It
-// belongs to one goroutine at a time; what it has returned (a Body, Messages, metric data) is its readers'.
+// belongs to one goroutine at a time; what it has returned (a Body, metric data) is its readers'.
 type Page struct {
 	byName   map[string]*family
 	owned    map[string]*family // by each of mapping.OwnedNames
@@ -35,9 +34,8 @@ type Page struct {
 	shared   map[string]*Sheet  // of no owner: one for each family
 	changed  map[*family]bool   // families whose blocks are to be put in order
 
-	messages *Messages // nil: nobody has gathered them
-	series   int       // that the last rendering has found
-	size     [3]int    // about, of a body, compressed, by its format
+	series int    // that the last rendering has found
+	size   [3]int // about, of a body, compressed, by its format
 
 	drop func(reason string, n int) // counts what does not come onto the page
 }
@@ -48,8 +46,7 @@ type family struct {
 	kind             dto.MetricType
 	otel             otelFamily
 	blocks           []block
-	owners           int               // blocks that are not of a sheet that has gone
-	message          *dto.MetricFamily // nil: nobody has gathered it
+	owners           int // blocks that are not of a sheet that has gone
 }
 
 // block is what one owner has in one family: entries of a sheet, sorted by labels.
@@ -77,7 +74,6 @@ func (p *Page) Remove(s *Sheet) {
 	s.gone = true
 	for _, part := range s.parts {
 		f := part.family
-		f.message = nil // it has these series
 		p.changed[f] = true
 		if f.owners--; f.owners > 0 {
 			continue
@@ -114,15 +110,6 @@ func (p *Page) Arrange() {
 		}
 	}
 	clear(p.changed)
-}
-
-// eachSheet calls do for all that stands on the page, for some more than once.
-func (p *Page) eachSheet(do func(s *Sheet)) {
-	for _, f := range p.families {
-		for i := range f.blocks {
-			do(f.blocks[i].sheet)
-		}
-	}
 }
 
 func (p *Page) find(name string) (int, bool) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Protobuf is written as text is, right from the copies of ranks' numbers, with labels that are bytes already: the
-// messages of client_golang (messages.go) take ten times as long to write and several times the memory. Their fields
+// messages of client_golang take ten times as long to write and several times the memory. Their fields
 // have these numbers (io/prometheus/client/metrics.proto).
 const (
 	familyName, familyHelp, familyType, familyMetric, familyUnit = 1, 2, 3, 4, 5

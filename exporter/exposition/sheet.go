@@ -11,7 +11,7 @@ import (
 )
 
 // Sheet is some of an owner's series, which come and go together: entries, one part of them for each family. What
-// readers of messages and of metric data need besides is made when they come, and kept.
+// readers of protobuf and of metric data need besides is made when they come, and kept.
 type Sheet struct {
 	// Unlisted says which of its series, by their names, stand on no page, and only Shown has them; nil: none.
 	Unlisted func(name string) bool
@@ -30,8 +30,6 @@ type Sheet struct {
 	parts    []section
 	inTheWay []*family      // of another type, so that series of the same name found no place
 	dropped  map[string]int // what was left out, by reason; nil: nothing
-
-	messages []message // of the entries; nil: nobody has gathered them
 }
 
 // section is the entries of a sheet that are in one family.

@@ -85,20 +85,3 @@ func TestRenderingAllocatesNothing(t *testing.T) {
 		assert.NotEmpty(t, b.Text)
 	}
 }
-
-func TestMergeFamilies(t *testing.T) {
-	named := func(names ...string) (list []*dto.MetricFamily) {
-		for _, n := range names {
-			list = append(list, &dto.MetricFamily{Name: &n})
-		}
-		return list
-	}
-	mine, other := named("a", "c", "d"), named("b", "c", "e")
-	merged := MergeFamilies(mine, other)
-	var names []string
-	for _, f := range merged {
-		names = append(names, f.GetName())
-	}
-	assert.Equal(t, []string{"a", "b", "c", "d", "e"}, names)
-	assert.Same(t, mine[1], merged[2], "the first list's stays")
-}

@@ -19,7 +19,6 @@ type block struct {
 	points int
 	size   func(i int) int // bytes of a point in a message, at most
 	cut    func(from, to int) metricdata.Aggregation
-	next   []advance // of deltas: what becomes of each point's series when it has been delivered
 }
 
 // scope is the blocks of one scope.
@@ -51,18 +50,6 @@ type batch struct {
 	data   metricdata.ResourceMetrics
 	points int
 	parts  []part
-}
-
-// delivered notes that the receiver has accepted the message: series move on.
-func (b *batch) delivered() {
-	for _, p := range b.parts {
-		if p.block.next == nil {
-			continue
-		}
-		for _, a := range p.block.next[p.from:p.to] {
-			a.apply()
-		}
-	}
 }
 
 // last is where the next point is added, if it follows.

@@ -24,7 +24,7 @@ func TestMessagesAreBounded(t *testing.T) {
 		r.Forget()
 		read := anyData(t)
 		points := 0
-		for _, s := range blocks(nil, read) {
+		for _, s := range blocks(read) {
 			for _, b := range s.blocks {
 				points += b.points
 			}
@@ -37,7 +37,7 @@ func TestMessagesAreBounded(t *testing.T) {
 		}
 		defer func() { _ = p.Close() }()
 		p.limit = rapid.IntRange(600, 60_000).Draw(t, "limit")
-		_, tooLarge := pack(p.cfg.done.resource, blocks(nil, read), p.limit)
+		_, tooLarge := pack(p.cfg.done.resource, blocks(read), p.limit)
 		n, err := p.Push(t.Context())
 		if err != nil || n+tooLarge != points {
 			t.Fatalf("%d points and %d that are too large, of %d: %v", n, tooLarge, points, err)

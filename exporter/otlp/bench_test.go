@@ -40,14 +40,12 @@ func benchName(i int) string {
 // that.
 func BenchmarkPush(b *testing.B) {
 	for _, protocol := range protocols {
-		for _, temporality := range []string{TemporalityCumulative, TemporalityDelta} {
-			b.Run("pusher/"+protocol+"/"+temporality, func(b *testing.B) { benchPusher(b, protocol, temporality) })
-		}
-		b.Run("sdk/"+protocol+"/"+TemporalityCumulative, func(b *testing.B) { benchSDK(b, protocol) })
+		b.Run("pusher/"+protocol, func(b *testing.B) { benchPusher(b, protocol) })
+		b.Run("sdk/"+protocol, func(b *testing.B) { benchSDK(b, protocol) })
 	}
 }
 
-func benchPusher(b *testing.B, protocol, temporality string) {
+func benchPusher(b *testing.B, protocol string) {
 	r, sets, now := receiver(b, otlptest.Options{Protocol: protocol}), benchSet(), 0
 	s := newSource(func() []metricdata.ScopeMetrics {
 		now++
@@ -62,7 +60,7 @@ func benchPusher(b *testing.B, protocol, temporality string) {
 		}
 		return inScope(list...)
 	})
-	p := pusher(b, Config{Protocol: protocol, Endpoint: r.URL(), Temporality: temporality, Timeout: time.Minute,
+	p := pusher(b, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute,
 		PushTimeout: time.Minute}, s)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -9,14 +9,13 @@ type (
 	exponential = metricdata.ExponentialHistogramDataPoint[float64]
 )
 
-// blocks makes what is to be sent of what was read, deltas where d wants them; a nil d wants none. The data are used
-// up.
-func blocks(d *deltas, read []metricdata.ScopeMetrics) []*scope {
+// blocks makes what is to be sent of what was read.
+func blocks(read []metricdata.ScopeMetrics) []*scope {
 	scopes := make([]*scope, 0, len(read))
 	for i := range read {
 		s := &scope{ScopeMetrics: metricdata.ScopeMetrics{Scope: read[i].Scope}}
 		for j := range read[i].Metrics {
-			if b := blockOf(d, s, &read[i].Metrics[j]); b.points > 0 {
+			if b := blockOf(&read[i].Metrics[j]); b.points > 0 {
 				s.blocks = append(s.blocks, b)
 			}
 		}
@@ -26,8 +25,7 @@ func blocks(d *deltas, read []metricdata.ScopeMetrics) []*scope {
 }
 
 // blockOf makes the block of a metric. It has no points if the metric has none, or none of those above.
-func blockOf(d *deltas, s *scope, m *metricdata.Metrics) *block {
-	const delta = metricdata.DeltaTemporality
+func blockOf(m *metricdata.Metrics) *block {
 	b := &block{metric: metricdata.Metrics{Name: m.Name, Description: m.Description, Unit: m.Unit}}
 	switch data := m.Data.(type) {
 	case metricdata.Gauge[float64]:
@@ -35,27 +33,15 @@ func blockOf(d *deltas, s *scope, m *metricdata.Metrics) *block {
 			return metricdata.Gauge[float64]{DataPoints: points}
 		})
 	case metricdata.Sum[float64]:
-		if d != nil && data.IsMonotonic && d.sums == delta {
-			data.DataPoints, b.next = deltaSum(d, d.table(s, &b.metric, kindSum), data.DataPoints)
-			data.Temporality = delta
-		}
 		fill(b, data.DataPoints, sizeOfNumber, func(points []number) metricdata.Aggregation {
 			return metricdata.Sum[float64]{DataPoints: points, Temporality: data.Temporality,
 				IsMonotonic: data.IsMonotonic}
 		})
 	case metricdata.Histogram[float64]:
-		if d != nil && d.histograms == delta {
-			data.DataPoints, b.next = deltaHistogram(d, d.table(s, &b.metric, kindHistogram), data.DataPoints)
-			data.Temporality = delta
-		}
 		fill(b, data.DataPoints, sizeOfHistogram, func(points []explicit) metricdata.Aggregation {
 			return metricdata.Histogram[float64]{DataPoints: points, Temporality: data.Temporality}
 		})
 	case metricdata.ExponentialHistogram[float64]:
-		if d != nil && d.histograms == delta {
-			data.DataPoints, b.next = deltaExponential(d, d.table(s, &b.metric, kindExponential), data.DataPoints)
-			data.Temporality = delta
-		}
 		fill(b, data.DataPoints, sizeOfExponential, func(points []exponential) metricdata.Aggregation {
 			return metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: data.Temporality}
 		})

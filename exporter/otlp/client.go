@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -302,6 +303,14 @@ type unreachable struct{ error }
 // Temporary is asked for by net/url.Error.
 func (u unreachable) Temporary() bool { return !permanent(u.error) }
 func (u unreachable) Unwrap() error   { return u.error }
+
+// permanent says whether waiting won't help against a failure of the connection.
+func permanent(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	return errors.As(err, &verification) || errors.As(err, &record) ||
+		strings.Contains(err.Error(), "remote error: tls: ") || errors.Is(err, context.Canceled)
+}
 
 func userAgent(cfg Config) string {
 	if cfg.Version == "" {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
@@ -23,11 +22,6 @@ const (
 
 	CompressionNone = "none"
 	CompressionGzip = "gzip"
-
-	TemporalityCumulative = "cumulative"
-	TemporalityDelta      = "delta" // monotonic sums and histograms
-	// histograms only: our sums are read from elsewhere, as asynchronous instruments are
-	TemporalityLowMemory = "lowmemory"
 
 	HistogramExplicit    = "explicit"
 	HistogramExponential = "exponential"
@@ -56,16 +50,11 @@ type Config struct {
 	Timeout     time.Duration
 	PushTimeout time.Duration // of one push: reading, and all messages
 	Interval    time.Duration // between two
-	Temporality string        // cumulative, delta or lowmemory
 	Histogram   string        // explicit or exponential: how timers are to be read
 	Final       bool          // push ranks' last values when they end
 	Version     string        // service.version
 	// from which service.instance.id is made, the same after a restart: the agent socket's path
 	Instance string
-
-	// Since is when nobody else can have pushed this source's series: with deltas, what a series that began earlier
-	// had counted when it was first seen is taken as pushed by an earlier exporter. Default: when New was called.
-	Since time.Time
 
 	Environ func(name string) string // default: os.Getenv
 	Prefix  string                   // before the names of fields in errors, as in "--otlp."
@@ -76,12 +65,10 @@ type Config struct {
 
 // settings are a complete Config, understood.
 type settings struct {
-	endpoint   endpoint
-	tls        *tls.Config // nil: without
-	headers    map[string]string
-	resource   *resource.Resource
-	sums       metricdata.Temporality // monotonic ones
-	histograms metricdata.Temporality
+	endpoint endpoint
+	tls      *tls.Config // nil: without
+	headers  map[string]string
+	resource *resource.Resource
 }
 
 // Target is the receiver as it may be logged: without a user's name, password and query.
@@ -105,7 +92,7 @@ func (cfg Config) Complete() (Config, error) {
 	for _, step := range []func(*Config, environ, *settings) error{
 		(*Config).completeProtocol, (*Config).completeHeaders, (*Config).completeEndpoint, (*Config).completeTLS,
 		(*Config).completeTimes,
-		(*Config).completeShape, (*Config).completeResource,
+		(*Config).completeHistogram, (*Config).completeResource,
 	} {
 		if err := step(&cfg, e, done); err != nil {
 			return Config{}, err
@@ -207,23 +194,11 @@ func (cfg *Config) completeTimes(e environ, _ *settings) error {
 	return nil
 }
 
-func (cfg *Config) completeShape(e environ, done *settings) error {
-	v := e.pick(cfg.Temporality, "temporality", "TEMPORALITY_PREFERENCE")
-	v.text = strings.ToLower(v.text)
-	var err error
-	cfg.Temporality, err = v.oneOf("temporality", TemporalityCumulative,
-		TemporalityCumulative, TemporalityDelta, TemporalityLowMemory)
-	if err != nil {
-		return err
+func (cfg *Config) completeHistogram(e environ, _ *settings) (err error) {
+	v := e.pick("", "", "TEMPORALITY_PREFERENCE")
+	if v.text != "" && !strings.EqualFold(v.text, "cumulative") {
+		return v.wrong("is not supported: write cumulative, of which a collector makes deltas (cumulativetodelta)")
 	}
-	done.sums, done.histograms = metricdata.CumulativeTemporality, metricdata.CumulativeTemporality
-	switch cfg.Temporality {
-	case TemporalityDelta:
-		done.sums, done.histograms = metricdata.DeltaTemporality, metricdata.DeltaTemporality
-	case TemporalityLowMemory:
-		done.histograms = metricdata.DeltaTemporality
-	}
-
 	v = e.pick(cfg.Histogram, "histogram", "DEFAULT_HISTOGRAM_AGGREGATION")
 	if v.field {
 		cfg.Histogram, err = v.oneOf("kind of histogram", "", HistogramExplicit, HistogramExponential)

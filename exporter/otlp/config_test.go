@@ -48,7 +48,6 @@ func TestPrecedence(t *testing.T) {
 	assert.Equal(t, ProtocolHTTP, none.Protocol)
 	assert.Equal(t, "http://localhost:4318/v1/metrics", none.Target())
 	assert.Equal(t, CompressionNone, none.Compression)
-	assert.Equal(t, TemporalityCumulative, none.Temporality)
 	assert.Equal(t, HistogramExplicit, none.Histogram)
 	assert.Equal(t, []time.Duration{10 * time.Second, 30 * time.Second, time.Minute},
 		[]time.Duration{none.Timeout, none.PushTimeout, none.Interval})
@@ -59,7 +58,7 @@ func TestPrecedence(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip",
 		"OTEL_EXPORTER_OTLP_TIMEOUT", "1000", "OTEL_EXPORTER_OTLP_HEADERS", "a=general,b=general",
 		"OTEL_METRIC_EXPORT_INTERVAL", "2000", "OTEL_METRIC_EXPORT_TIMEOUT", "3000",
-		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "DELTA",
+		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "Cumulative",
 		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "BASE2_exponential_bucket_histogram",
 	}
 	all, err := Config{Environ: env(every...)}.Complete()
@@ -67,7 +66,6 @@ func TestPrecedence(t *testing.T) {
 	assert.Equal(t, ProtocolGRPC, all.Protocol)
 	assert.Equal(t, "http://general:1", all.Target())
 	assert.Equal(t, CompressionGzip, all.Compression)
-	assert.Equal(t, TemporalityDelta, all.Temporality)
 	assert.Equal(t, HistogramExponential, all.Histogram)
 	assert.Equal(t, []time.Duration{time.Second, 3 * time.Second, 2 * time.Second},
 		[]time.Duration{all.Timeout, all.PushTimeout, all.Interval})
@@ -87,8 +85,7 @@ func TestPrecedence(t *testing.T) {
 
 	fields, err := Config{
 		Environ: env(every...), Protocol: ProtocolGRPC, Endpoint: "field:3", Insecure: true,
-		Compression: CompressionGzip, Temporality: TemporalityLowMemory,
-		Histogram: HistogramExplicit, Timeout: time.Hour, PushTimeout: 2 * time.Hour, Interval: 3 * time.Hour,
+		Compression: CompressionGzip, Histogram: HistogramExplicit, Timeout: time.Hour, PushTimeout: 2 * time.Hour, Interval: 3 * time.Hour,
 		Headers: map[string]string{"B": "field", "C": "field"},
 	}.Complete()
 	require.NoError(t, err)
@@ -96,7 +93,6 @@ func TestPrecedence(t *testing.T) {
 	assert.Equal(t, "field:3", fields.Target())
 	assert.True(t, fields.done.endpoint.plain)
 	assert.Equal(t, CompressionGzip, fields.Compression)
-	assert.Equal(t, TemporalityLowMemory, fields.Temporality)
 	assert.Equal(t, HistogramExplicit, fields.Histogram)
 	assert.Equal(t, []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour},
 		[]time.Duration{fields.Timeout, fields.PushTimeout, fields.Interval})
@@ -237,8 +233,8 @@ func TestWrongConfig(t *testing.T) {
 		{"interval", Config{Environ: env("OTEL_METRIC_EXPORT_INTERVAL", "-1")},
 			[]string{"OTEL_METRIC_EXPORT_INTERVAL"}},
 		{"interval of a field", Config{Environ: env(), Interval: -1, Prefix: "--otlp."}, []string{"--otlp.interval"}},
-		{"temporality", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "low")},
-			[]string{"TEMPORALITY_PREFERENCE", "cumulative, delta or lowmemory"}},
+		{"temporality", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta")},
+			[]string{"TEMPORALITY_PREFERENCE", "write cumulative", "cumulativetodelta"}},
 		{"histogram", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
 			"exponential")}, []string{"DEFAULT_HISTOGRAM_AGGREGATION", "base2_exponential_bucket_histogram"}},
 		{"histogram of a field", Config{Environ: env(), Histogram: "base2", Prefix: "--otlp."},

@@ -2,8 +2,7 @@
 //
 // Whoever imports package exporter alone does not get gRPC with it.
 //
-// A push reads the source once, turns the data into deltas where these are wanted (delta.go), packs them into
-// messages that receivers take (batch.go) and sends one after the other with the SDK's exporters (client.go). There
-// is no queue: what could not be sent is contained in the next push, for the source is cumulative and deltas are the
-// difference to what has been delivered.
+// A push reads the source once, packs the data into messages that receivers take (batch.go) and sends one after the
+// other with the SDK's exporters (client.go). There is no queue: what could not be sent is contained in the next push,
+// for the source is cumulative.
 package otlp

@@ -73,7 +73,7 @@ func (s *fakeSource) counted(n *int) int {
 	return *n
 }
 
-// epoch is when the data of tests begin, long after any pusher of theirs began.
+// epoch is when the data of tests begin.
 var epoch = time.Now().Add(time.Hour).Truncate(time.Second)
 
 func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
@@ -161,4 +161,33 @@ func figure(t testing.TB, p *Pusher, name, result string) float64 {
 	}
 	t.Fatalf("no %s of %s", name, result)
 	return 0
+}
+
+func explicitOf(name string, r, start, now int, counts ...uint64) metricdata.Metrics {
+	p := metricdata.HistogramDataPoint[float64]{Attributes: rank(r), StartTime: at(start), Time: at(now),
+		BucketCounts: counts, Min: metricdata.NewExtrema(1.0), Max: metricdata.NewExtrema(2.0)}
+	for i, n := range counts {
+		p.Count += n
+		p.Sum += float64(n) * float64(i)
+		if i > 0 {
+			p.Bounds = append(p.Bounds, float64(i))
+		}
+	}
+	return metricdata.Metrics{Name: name, Unit: "s",
+		Data: metricdata.Histogram[float64]{DataPoints: []metricdata.HistogramDataPoint[float64]{p},
+			Temporality: metricdata.CumulativeTemporality}}
+}
+
+func exponentialOf(name string, r, start, now int, counts ...uint64) metricdata.Metrics {
+	p := metricdata.ExponentialHistogramDataPoint[float64]{Attributes: rank(r), StartTime: at(start), Time: at(now),
+		Scale:          3,
+		PositiveBucket: metricdata.ExponentialBucket{Offset: -1, Counts: counts}, Min: metricdata.NewExtrema(1.0),
+		Max: metricdata.NewExtrema(2.0)}
+	for i, n := range counts {
+		p.Count += n
+		p.Sum += float64(n) * float64(i)
+	}
+	return metricdata.Metrics{Name: name, Unit: "s",
+		Data: metricdata.ExponentialHistogram[float64]{DataPoints: []metricdata.ExponentialHistogramDataPoint[float64]{p},
+			Temporality: metricdata.CumulativeTemporality}}
 }

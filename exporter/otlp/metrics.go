@@ -18,15 +18,13 @@ const (
 	pointsRejected = "rejected"  // by the receiver, of a message that it accepted otherwise
 	pointsFailed   = "failed"    // in messages that were not accepted; totals are sent again with the next push
 	pointsTooLarge = "too_large" // for any message
-	// first values of series that began before this exporter, with deltas: what follows is counted from there
-	pointsBase = "base"
 )
 
 // metrics are a pusher's figures of itself.
 type metrics struct {
-	pushes, points      *prometheus.CounterVec
-	duration            prometheus.Histogram
-	lastSuccess, series prometheus.Gauge
+	pushes, points *prometheus.CounterVec
+	duration       prometheus.Histogram
+	lastSuccess    prometheus.Gauge
 }
 
 func newMetrics() *metrics {
@@ -46,23 +44,19 @@ func newMetrics() *metrics {
 			Name: "mpit_exporter_otlp_last_success_timestamp_seconds",
 			Help: "When a push was last accepted, in seconds since the epoch; 0: never.",
 		}),
-		series: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "mpit_exporter_otlp_delta_series", Help: "Series for which the last delivered value is kept, to " +
-				"compute deltas.",
-		}),
 	}
 	// A counter that appears with its first event has no rate for it.
 	for _, result := range []string{pushSuccess, pushFailure} {
 		m.pushes.WithLabelValues(result)
 	}
-	for _, result := range []string{pointsSent, pointsRejected, pointsFailed, pointsTooLarge, pointsBase} {
+	for _, result := range []string{pointsSent, pointsRejected, pointsFailed, pointsTooLarge} {
 		m.points.WithLabelValues(result)
 	}
 	return m
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.pushes, m.points, m.duration, m.lastSuccess, m.series}
+	return []prometheus.Collector{m.pushes, m.points, m.duration, m.lastSuccess}
 }
 
 // done notes how a push has ended.

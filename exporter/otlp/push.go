@@ -22,7 +22,6 @@ type Pusher struct {
 	cfg     Config
 	source  Source
 	sender  *sender
-	deltas  *deltas // nil: all is cumulative
 	metrics *metrics
 	limit   int // of a message
 
@@ -53,12 +52,6 @@ func newPusher(ctx context.Context, cfg Config, source Source, retry time.Durati
 		return nil, err
 	}
 	p := &Pusher{cfg: cfg, source: source, metrics: newMetrics(), limit: maxMessage, turn: make(chan struct{}, 1)}
-	if cfg.done.sums == metricdata.DeltaTemporality || cfg.done.histograms == metricdata.DeltaTemporality {
-		if cfg.Since.IsZero() {
-			cfg.Since = time.Now()
-		}
-		p.deltas = newDeltas(cfg.done.sums, cfg.done.histograms, cfg.Since)
-	}
 	if p.sender, err = newSender(ctx, cfg, retry); err != nil {
 		return nil, err
 	}
@@ -100,11 +93,7 @@ func (p *Pusher) Push(ctx context.Context) (points int, err error) {
 	return p.push(ctx, func(ctx context.Context) ([]metricdata.ScopeMetrics, func(), error) {
 		ctx, cancel := context.WithTimeout(ctx, min(maxRead, p.cfg.PushTimeout/2))
 		defer cancel()
-		scopes, delivered, err := p.source.Read(ctx)
-		if err == nil && p.deltas != nil {
-			defer p.deltas.pushed()
-		}
-		return scopes, delivered, err
+		return p.source.Read(ctx)
 	})
 }
 
@@ -132,30 +121,24 @@ func (p *Pusher) push(ctx context.Context, read reading) (int, error) {
 	if err != nil {
 		p.metrics.done(begun, pushFailure)
 		err = fmt.Errorf("reading the ranks: %w", err)
-		p.log(ctx, err, remedy(&p.cfg, &reply{}, err))
+		p.log(ctx, err)
 		return 0, err
 	}
-	blocks := blocks(p.deltas, scopes)
-	if p.deltas != nil {
-		p.metrics.points.WithLabelValues(pointsBase).Add(float64(p.deltas.takeBased()))
-		p.metrics.series.Set(float64(p.deltas.size()))
-	}
-	batches, tooLarge := pack(p.cfg.done.resource, blocks, p.limit)
+	batches, tooLarge := pack(p.cfg.done.resource, blocks(scopes), p.limit)
 	p.metrics.points.WithLabelValues(pointsTooLarge).Add(float64(tooLarge))
 	if len(batches) == 0 && tooLarge == 0 {
 		delivered()
 		return 0, nil
 	}
-	sent, failed, err := p.send(ctx, batches)
+	sent, err := p.send(ctx, batches)
 	if err != nil {
 		p.metrics.done(begun, pushFailure)
-		do := remedy(&p.cfg, failed, err)
-		p.log(ctx, err, do)
-		return sent.accepted, fmt.Errorf("pushing to %s: %w; %s", p.cfg.Target(), err, do)
+		p.log(ctx, err)
+		return sent.accepted, fmt.Errorf("pushing to %s: %w", p.cfg.Target(), err)
 	}
 	delivered()
 	p.metrics.done(begun, pushSuccess)
-	p.log(ctx, nil, "")
+	p.log(ctx, nil)
 	p.complain(ctx, sent, tooLarge)
 	return sent.accepted, nil
 }
@@ -168,8 +151,8 @@ type outcome struct {
 }
 
 // send sends one message after the other. After one that the receiver does not like the others still go; if it is
-// away they don't. failed is what it said of the first that failed.
-func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, failed *reply, failure error) {
+// away they don't.
+func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, failure error) {
 	p.sender.prepare()
 	count := func(result string, n int) { p.metrics.points.WithLabelValues(result).Add(float64(n)) }
 	away := false
@@ -181,9 +164,7 @@ func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, fail
 		r, err := p.sendOne(ctx, b)
 		if err != nil {
 			count(pointsFailed, b.points)
-			if failure == nil {
-				failure, failed = err, r
-			}
+			failure = cmp.Or(failure, err)
 			away = !r.ofThisMessage()
 			continue
 		}
@@ -193,9 +174,8 @@ func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, fail
 		sent.message = cmp.Or(r.message, sent.message)
 		count(pointsSent, b.points-rejected)
 		count(pointsRejected, rejected)
-		b.delivered()
 	}
-	return sent, failed, failure
+	return sent, failure
 }
 
 func (p *Pusher) sendOne(ctx context.Context, b *batch) (*reply, error) {
@@ -205,11 +185,11 @@ func (p *Pusher) sendOne(ctx context.Context, b *batch) (*reply, error) {
 }
 
 // log says once that pushes fail, and once that they work again.
-func (p *Pusher) log(ctx context.Context, err error, remedy string) {
+func (p *Pusher) log(ctx context.Context, err error) {
 	switch {
 	case err != nil && !p.outage:
 		p.cfg.Logger.ErrorContext(ctx, "OTLP: can't push; said once until it works again", "endpoint", p.cfg.Target(),
-			"protocol", p.cfg.Protocol, "err", err.Error(), "remedy", remedy)
+			"protocol", p.cfg.Protocol, "err", err.Error())
 	case err == nil && p.outage:
 		p.cfg.Logger.InfoContext(ctx, "OTLP: pushing works again", "endpoint", p.cfg.Target())
 	}

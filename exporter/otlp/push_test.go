@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	collector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	"google.golang.org/protobuf/proto"
@@ -158,48 +157,43 @@ func TestReceiverComesWithinThePush(t *testing.T) {
 // whole.
 func TestOutage(t *testing.T) {
 	for _, protocol := range protocols {
-		for _, temporality := range []string{TemporalityCumulative, TemporalityDelta, TemporalityLowMemory} {
-			t.Run(protocol+" "+temporality, func(t *testing.T) {
-				r := receiver(t, otlptest.Options{Protocol: protocol})
-				read := inScope()
-				s := newSource(func() []metricdata.ScopeMetrics { return read })
-				log := &logged{}
-				p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Temporality: temporality,
-					Timeout: time.Minute, Logger: log.logger()}, s)
-				push := func(now int, first, second int64, counts ...uint64) error {
-					read = inScope(counter("calls", point(0, 0, now, first), point(1, 0, now, second)),
+		t.Run(protocol, func(t *testing.T) {
+			r := receiver(t, otlptest.Options{Protocol: protocol})
+			read := inScope()
+			s := newSource(func() []metricdata.ScopeMetrics { return read })
+			log := &logged{}
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute, Logger: log.logger()}, s)
+			push := func(now int, first, second int64, counts ...uint64) error {
+				read = inScope(counter("calls", point(0, 0, now, first), point(1, 0, now, second)),
+					explicitOf("time", 0, 0, now, counts...), exponentialOf("wait", 0, 0, now, counts...))
+				if now > 30 { // begun anew
+					read = inScope(counter("calls", point(0, 0, now, first), point(1, 25, now, second)),
 						explicitOf("time", 0, 0, now, counts...), exponentialOf("wait", 0, 0, now, counts...))
-					if now > 30 { // begun anew
-						read = inScope(counter("calls", point(0, 0, now, first), point(1, 25, now, second)),
-							explicitOf("time", 0, 0, now, counts...), exponentialOf("wait", 0, 0, now, counts...))
-					}
-					_, err := p.Push(patient(t))
-					return err
 				}
-				require.NoError(t, push(10, 5, 100, 1, 2))
-				require.NoError(t, push(20, 6, 110, 1, 3))
-				r.Stop()
-				p.cfg.Timeout = 50 * time.Millisecond
-				require.Error(t, push(31, 7, 1, 2, 3))
-				require.Error(t, push(40, 8, 2, 2, 4))
-				p.cfg.Timeout = time.Minute
-				require.NoError(t, r.Restart())
-				require.NoError(t, push(50, 9, 3, 2, 5))
-				totals := r.Totals()
-				assert.InDelta(t, 9, totals["calls{jobid=4711,rank=0}"].IncreaseFloat, 0)
-				assert.InDelta(t, 113, totals["calls{jobid=4711,rank=1}"].IncreaseFloat, 0)
-				for _, name := range []string{"time", "wait"} {
-					h := totals[name+"{jobid=4711,rank=0}"]
-					assert.Equal(t, uint64(7), h.IncreaseCount, name)
-					assert.InDelta(t, 5, h.IncreaseFloat, 0, name)
-					assert.Equal(t, temporality != TemporalityCumulative, h.Delta)
-				}
-				assert.Equal(t, temporality == TemporalityDelta, totals["calls{jobid=4711,rank=0}"].Delta)
-				assert.Equal(t, 3, s.counted(&s.delivered))
-				assert.Equal(t, 1, strings.Count(log.String(), "can't push"), "once for an outage")
-				assert.Equal(t, 1, strings.Count(log.String(), "pushing works again"))
-			})
-		}
+				_, err := p.Push(patient(t))
+				return err
+			}
+			require.NoError(t, push(10, 5, 100, 1, 2))
+			require.NoError(t, push(20, 6, 110, 1, 3))
+			r.Stop()
+			p.cfg.Timeout = 50 * time.Millisecond
+			require.Error(t, push(31, 7, 1, 2, 3))
+			require.Error(t, push(40, 8, 2, 2, 4))
+			p.cfg.Timeout = time.Minute
+			require.NoError(t, r.Restart())
+			require.NoError(t, push(50, 9, 3, 2, 5))
+			totals := r.Totals()
+			assert.InDelta(t, 9, totals["calls{jobid=4711,rank=0}"].IncreaseFloat, 0)
+			assert.InDelta(t, 113, totals["calls{jobid=4711,rank=1}"].IncreaseFloat, 0)
+			for _, name := range []string{"time", "wait"} {
+				h := totals[name+"{jobid=4711,rank=0}"]
+				assert.Equal(t, uint64(7), h.IncreaseCount, name)
+				assert.InDelta(t, 5, h.IncreaseFloat, 0, name)
+			}
+			assert.Equal(t, 3, s.counted(&s.delivered))
+			assert.Equal(t, 1, strings.Count(log.String(), "can't push"), "once for an outage")
+			assert.Equal(t, 1, strings.Count(log.String(), "pushing works again"))
+		})
 	}
 }
 
@@ -231,8 +225,7 @@ func TestPartialSuccess(t *testing.T) {
 	}
 }
 
-// A message that the receiver does not like does not keep the others from going; with deltas, only its points are in
-// the next push.
+// A message that the receiver does not like does not keep the others from going; the next push has its points, too.
 func TestRefusedMessage(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
@@ -242,7 +235,7 @@ func TestRefusedMessage(t *testing.T) {
 				now++
 				return inScope(counter("calls", point(0, 0, now, 1), point(1, 0, now, 2), point(2, 0, now, 4)))
 			})
-			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Temporality: TemporalityDelta}, s)
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL()}, s)
 			p.limit = onePoint(p, s.read())
 			r.Answer(func(request *otlptest.Request) otlptest.Answer {
 				if request.Number == 2 {
@@ -260,9 +253,6 @@ func TestRefusedMessage(t *testing.T) {
 			n, err = p.Push(patient(t))
 			require.NoError(t, err)
 			assert.Equal(t, 3, n)
-			for r, want := range map[string]int64{"0": 1, "1": 2, "2": 4} {
-				assert.Equal(t, want, s.totals(t, p, r), r)
-			}
 			totals := r.Totals()
 			assert.InDelta(t, 1, totals["calls{jobid=4711,rank=0}"].IncreaseFloat, 0)
 			assert.InDelta(t, 2, totals["calls{jobid=4711,rank=1}"].IncreaseFloat, 0)
@@ -347,7 +337,6 @@ func TestAnswerOfAnotherProgram(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, test.want)
-			assert.ErrorContains(t, err, "another program answers there")
 			assert.Less(t, sent.Load(), int64(32<<20))
 			assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_pushes_total", pushFailure), 0)
 			assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_points_total", pointsFailed), 0)
@@ -458,8 +447,8 @@ func TestSourceFails(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
-// What the log says to do, without the endpoint's password.
-func TestRemedies(t *testing.T) {
+// Whatever keeps a push from arriving is said once, without the endpoint's password.
+func TestWhatPushesFailWith(t *testing.T) {
 	authority, err := otlptest.NewAuthority()
 	require.NoError(t, err)
 	serverTLS, err := authority.ServerTLS(false)
@@ -475,60 +464,37 @@ func TestRemedies(t *testing.T) {
 		receiver(t, otlptest.Options{Protocol: ProtocolHTTP, TLS: serverTLS})
 	strictGRPC := receiver(t, otlptest.Options{TLS: clients})
 	strictHTTP := receiver(t, otlptest.Options{Protocol: ProtocolHTTP, TLS: clients})
-	tests := []struct {
-		name     string
-		protocol string
-		to       string
-		ca       string
-		want     string
+	for _, tt := range []struct {
+		name, protocol, to, ca string
 	}{
-		{"nobody listens", ProtocolGRPC, "http://" + closed.Addr(), "", "nobody listens there"},
-		{"nobody listens", ProtocolHTTP, "http://" + closed.Addr(), "", "nobody listens there"},
-		{"no such host", ProtocolGRPC, "http://no-such-host.invalid:4317", "", "not known here"},
-		{"no such host", ProtocolHTTP, "http://no-such-host.invalid:4318", "", "not known here"},
-		{"the port of HTTP", ProtocolGRPC, overHTTP.URL(), "", "set the protocol to http/protobuf"},
-		{"the port of gRPC", ProtocolHTTP, overGRPC.URL(), "", "set the protocol to grpc"},
-		{"no TLS there", ProtocolGRPC, "https://" + overGRPC.Addr(), "", "write http:// instead"},
-		{"no TLS there", ProtocolHTTP, "https://" + overHTTP.Addr(), "", "write http:// instead"},
-		{"TLS there", ProtocolGRPC, "http://" + tlsGRPC.Addr(), "", "write https:// instead"},
-		{"TLS there", ProtocolHTTP, "http://" + tlsHTTP.Addr(), "", "write https:// instead"},
-		{"TLS there, which says nothing", ProtocolHTTP, "http://" + tlsGRPC.Addr(), "", "write https:// instead"},
-		{"its own authority", ProtocolGRPC, tlsGRPC.URL(), "", "OTEL_EXPORTER_OTLP_CERTIFICATE"},
-		{"its own authority", ProtocolHTTP, tlsHTTP.URL(), "", "OTEL_EXPORTER_OTLP_CERTIFICATE"},
-		{"wants a certificate", ProtocolGRPC, strictGRPC.URL(), ca, "CLIENT_CERTIFICATE"},
-		{"wants a certificate", ProtocolHTTP, strictHTTP.URL(), ca, "CLIENT_CERTIFICATE"},
-		{"another path", ProtocolHTTP, overHTTP.URL() + "/v2", "", "at this path"},
-	}
-	for _, tt := range tests {
+		{"nobody listens", ProtocolGRPC, "http://" + closed.Addr(), ""},
+		{"nobody listens", ProtocolHTTP, "http://" + closed.Addr(), ""},
+		{"the port of HTTP", ProtocolGRPC, overHTTP.URL(), ""},
+		{"the port of gRPC", ProtocolHTTP, overGRPC.URL(), ""},
+		{"no TLS there", ProtocolGRPC, "https://" + overGRPC.Addr(), ""},
+		{"no TLS there", ProtocolHTTP, "https://" + overHTTP.Addr(), ""},
+		{"TLS there", ProtocolGRPC, "http://" + tlsGRPC.Addr(), ""},
+		{"TLS there", ProtocolHTTP, "http://" + tlsHTTP.Addr(), ""},
+		{"its own authority", ProtocolGRPC, tlsGRPC.URL(), ""},
+		{"its own authority", ProtocolHTTP, tlsHTTP.URL(), ""},
+		{"wants a certificate", ProtocolGRPC, strictGRPC.URL(), ca},
+		{"wants a certificate", ProtocolHTTP, strictHTTP.URL(), ca},
+		{"another path", ProtocolHTTP, overHTTP.URL() + "/v2", ""},
+	} {
 		t.Run(tt.name+" "+tt.protocol, func(t *testing.T) {
 			t.Parallel()
-			endpoint := strings.Replace(tt.to, "://", "://me:secret@", 1)
-			var log *logged
-			var err error
-			for timeout := 100 * time.Millisecond; timeout < time.Minute; timeout *= 3 { // a machine may be slow
-				log = &logged{}
-				p := pusher(t, Config{Protocol: tt.protocol, Endpoint: endpoint, Certificate: tt.ca,
-					Timeout: timeout, Logger: log.logger()}, one())
-				for range 2 {
-					_, err = p.Push(patient(t))
-					require.Error(t, err)
-					assert.NotContains(t, err.Error(), "secret")
-				}
-				assert.Equal(t, 1, strings.Count(log.String(), "\n"))
-				assert.NotContains(t, log.String(), "secret")
-				_, remedy, _ := strings.Cut(log.String(), "remedy=")
-				if strings.Contains(remedy, tt.want) && strings.Contains(err.Error(), tt.want) {
-					return
-				}
+			log := &logged{}
+			p := pusher(t, Config{Protocol: tt.protocol, Endpoint: strings.Replace(tt.to, "://", "://me:secret@", 1),
+				Certificate: tt.ca, Timeout: 100 * time.Millisecond, Logger: log.logger()}, one())
+			for range 2 {
+				_, err := p.Push(patient(t))
+				require.Error(t, err)
+				assert.NotContains(t, err.Error(), "secret")
 			}
-			t.Errorf("%v\n%s", err, log)
+			assert.Equal(t, 1, strings.Count(log.String(), "\n"))
+			assert.NotContains(t, log.String(), "secret")
 		})
 	}
-	r := receiver(t, otlptest.Options{Headers: map[string]string{"authorization": "x"}})
-	log := &logged{}
-	_, err = pusher(t, Config{Protocol: ProtocolGRPC, Endpoint: r.URL(), Logger: log.logger()}, one()).Push(patient(t))
-	require.Error(t, err)
-	assert.Contains(t, log.String(), "other credentials")
 }
 
 // Names and texts of the pusher's own figures are as Prometheus wants them.
@@ -542,7 +508,7 @@ func TestFigures(t *testing.T) {
 // onePoint is the limit for messages of one point each.
 func onePoint(p *Pusher, read []metricdata.ScopeMetrics) int {
 	for limit := 1; ; limit++ {
-		if _, tooLarge := pack(p.cfg.done.resource, blocks(nil, read), limit); tooLarge == 0 {
+		if _, tooLarge := pack(p.cfg.done.resource, blocks(read), limit); tooLarge == 0 {
 			return limit
 		}
 	}
@@ -551,18 +517,4 @@ func onePoint(p *Pusher, read []metricdata.ScopeMetrics) int {
 // one is a source of one point.
 func one() *fakeSource {
 	return newSource(func() []metricdata.ScopeMetrics { return inScope(counter("calls", point(0, 0, 1, 1))) })
-}
-
-// totals is what the pusher knows to have been delivered.
-func (s *fakeSource) totals(t *testing.T, p *Pusher, r string) int64 {
-	t.Helper()
-	for key, table := range p.deltas.tables {
-		assert.Equal(t, "calls", key.metric)
-		for _, s := range table.series {
-			if v, _ := s.set.Value(attribute.Key("rank")); v.String() == r {
-				return int64(s.last.value)
-			}
-		}
-	}
-	return 0
 }

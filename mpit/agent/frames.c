@@ -293,6 +293,7 @@ static void put_kernel(struct wire *w, const struct kernel_says *kernel)
 	wire_word(w, kernel->major_faults);
 	wire_word(w, kernel->resident);
 	wire_word(w, kernel->gpu);
+	wire_word(w, kernel->throttled_ns);
 	wire_fill_length(w, record);
 }
 

@@ -105,6 +105,67 @@ static void sleeps_in(uint64_t tid, char *to, size_t size)
 	snprintf(to, size, "system call %ld", number);
 }
 
+static bool has_word(const char *list, const char *end, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (; list < end; list += strcspn(list, ",:") + 1)
+		if (strncmp(list, word, length) == 0 && (list[length] == ',' || list[length] == ':'))
+			return true;
+	return false;
+}
+
+/* cpu.stat of the nearest control group that this one is in, or is, with a limit; -1: none has. */
+static int limited_group(const char *root, const char *group, size_t length, const char *file, const char *unlimited)
+{
+	char path[4500], limit[32];
+
+	for (;; length = (size_t)((const char *)memrchr(group, '/', length) - group)) {
+		snprintf(path, sizeof path, "%s%.*s/%s", root, (int)length, group, file);
+		if (content(-1, path, limit, sizeof limit) && strncmp(limit, unlimited, strlen(unlimited)) != 0) {
+			snprintf(path, sizeof path, "%s%.*s/cpu.stat", root, (int)length, group);
+			return descriptor_open(path, O_RDONLY);
+		}
+		if (length == 0)
+			return -1;
+	}
+}
+
+/* A line is number:controllers:path, of version 2 without controllers. */
+static int find_limit(void)
+{
+	char text[4096];
+	int found = -1;
+
+	if (!content(-1, "/proc/self/cgroup", text, sizeof text))
+		return -1;
+	for (char *line = text, *end; found < 0 && (end = strchr(line, '\n')) != NULL; line = end + 1) {
+		const char *controllers = line + strcspn(line, ":\n") + 1, *group = controllers + strcspn(controllers, ":\n") + 1;
+
+		if (group >= end || *group != '/')
+			continue;
+		if (*controllers == ':')
+			found = limited_group("/sys/fs/cgroup", group, (size_t)(end - group), "cpu.max", "max");
+		else if (has_word(controllers, group, "cpu"))
+			found = limited_group("/sys/fs/cgroup/cpu", group, (size_t)(end - group), "cpu.cfs_quota_us", "-1");
+	}
+	return found;
+}
+
+static uint64_t throttled_ns(int limit)
+{
+	static const struct { const char *name; uint64_t ns; } units[] = { { "throttled_usec ", 1000 }, { "throttled_time ", 1 } };
+	char text[1024];
+	const char *at;
+
+	if (limit < 0 || !content(limit, NULL, text, sizeof text))
+		return UINT64_MAX;
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if ((at = strstr(text, units[i].name)) != NULL)
+			return strtoull(at + strlen(units[i].name), NULL, 10) * units[i].ns;
+	return UINT64_MAX;
+}
+
 static bool is_gpu(const char *target)
 {
 	return strncmp(target, "/dev/nvidia", 11) == 0 || strcmp(target, "/dev/kfd") == 0 ||
@@ -199,9 +260,13 @@ static void read_process(struct kernel *k, uint64_t tid, struct kernel_says *out
 	out->nice = getpriority(PRIO_PROCESS, (id_t)tid);
 	if (getrusage(RUSAGE_SELF, &used) == 0)
 		out->major_faults = (uint64_t)used.ru_majflt;
-	if (k->memory == 0)
+	if (!k->open) {
 		k->memory = descriptor_open("/proc/self/statm", O_RDONLY);
-	if (k->memory > 0 && content(k->memory, NULL, text, sizeof text)) {
+		k->limit = find_limit();
+		k->open = true;
+	}
+	out->throttled_ns = throttled_ns(k->limit);
+	if (k->memory >= 0 && content(k->memory, NULL, text, sizeof text)) {
 		strtoull(text, &after, 10);
 		out->resident = strtoull(after, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 	}

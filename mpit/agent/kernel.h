@@ -28,13 +28,15 @@ struct kernel_says {
 	int nice; /* of that one */
 	uint64_t major_faults, resident; /* of the process: how many, and bytes */
 	uint64_t gpu; /* 1: it holds a device of a GPU open. Looked for while a thread sleeps only */
+	uint64_t throttled_ns; /* for how long its control group was stopped by a limit */
 	struct kernel_thread threads[SOURCE_THREADS]; /* as in source_calls */
 };
 
 /* Zeros: nothing has been read. */
 struct kernel {
 	uint64_t next, next_gpu, gpu; /* CLOCK_MONOTONIC, ns: when to read again; what was found then */
-	int memory;                   /* statm; 0: not open */
+	bool open;                    /* the next two have been opened, or can't be */
+	int memory, limit;            /* statm, and cpu.stat of the control group with a limit; negative: there is none */
 	struct kernel_watched {
 		uint64_t id; /* of source_thread; 0: none */
 		int schedule; /* schedstat */

@@ -290,6 +290,7 @@ func encodeKernel(e *wire.Encoder, k *mpit.Kernel) {
 		e.Word(uint64(k.MajorFaults))
 		e.Word(uint64(k.Resident))
 		e.Word(bit(k.GPU, 1))
+		e.Word(uint64(k.Throttled))
 	})
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/mapping/catalogue"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/catalogue"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/mapping/catalogue"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/catalogue"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/otlptranslator"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
@@ -31,7 +30,6 @@ func receive(t *testing.T, options otlptest.Options) *otlptest.Receiver {
 // pushed is one data point, under the name that Prometheus gives it.
 type pushed struct {
 	start, time uint64
-	delta       bool
 	histogram   bool
 	value       float64  // a histogram's sum
 	buckets     []uint64 // of a histogram, without what is below
@@ -110,7 +108,6 @@ func points(t *testing.T, name string, m *metrics.Metric) map[string]pushed {
 		}
 		return p.GetAsDouble()
 	}
-	const delta = metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
 	switch data := m.Data.(type) {
 	case *metrics.Metric_Gauge:
 		for _, p := range data.Gauge.DataPoints {
@@ -118,47 +115,19 @@ func points(t *testing.T, name string, m *metrics.Metric) map[string]pushed {
 		}
 	case *metrics.Metric_Sum:
 		for _, p := range data.Sum.DataPoints {
-			add(p.Attributes, pushed{start: p.StartTimeUnixNano, time: p.TimeUnixNano, value: number(p),
-				delta: data.Sum.AggregationTemporality == delta})
+			add(p.Attributes, pushed{start: p.StartTimeUnixNano, time: p.TimeUnixNano, value: number(p)})
 		}
 	case *metrics.Metric_Histogram:
 		for _, p := range data.Histogram.DataPoints {
 			add(p.Attributes, pushed{
 				start: p.StartTimeUnixNano, time: p.TimeUnixNano, value: p.GetSum(),
 				buckets: slices.Clone(p.BucketCounts), histogram: true,
-				delta: data.Histogram.AggregationTemporality == delta,
 			})
 		}
 	default:
 		t.Fatalf("%s: unexpected data %T", name, m.Data)
 	}
 	return found
-}
-
-// since adds up what a series' points say: the last one of a series that is sent as totals, the sum of all deltas
-// from a time on. A delta that is within a later one was sent twice, as its answer had been lost.
-func since(list []pushed, from time.Time) pushed {
-	last := list[len(list)-1]
-	if !last.delta {
-		return last
-	}
-	total := pushed{delta: true, histogram: last.histogram, start: last.start, time: last.time,
-		buckets: make([]uint64, len(last.buckets))}
-	for i, p := range list {
-		again := slices.ContainsFunc(list[i+1:], func(later pushed) bool {
-			return later.start <= p.start &&
-				p.time <= later.time
-		})
-		if again || p.time <= uint64(max(0, from.UnixNano())) {
-			continue
-		}
-		total.start = min(total.start, p.start)
-		total.value += p.value
-		for j, n := range p.buckets {
-			total.buckets[j] += n
-		}
-	}
-	return total
 }
 
 // moving are families that change by being read, or with time alone.
@@ -189,7 +158,7 @@ func sameAsPage(t *testing.T, r *otlptest.Receiver, page *harness.Scrape, whose 
 				continue
 			}
 			compared++
-			failed = append(failed, compare(series, since(list, time.Time{})))
+			failed = append(failed, compare(series, list[len(list)-1]))
 		}
 	}
 	if compared == 0 {
@@ -207,9 +176,6 @@ func compare(series harness.Series, got pushed) error {
 	h := series.Metric.GetHistogram()
 	if got.histogram != (h != nil) {
 		return fmt.Errorf("%v: pushed as another kind", series)
-	}
-	if series.Metric.Counter == nil && h == nil && got.delta {
-		return fmt.Errorf("%v: a value that may fall is pushed as a delta", series)
 	}
 	const tiny = 1e-9 // sums of doubles
 	if diff := got.value - series.Value; diff > tiny*max(1, series.Value) || diff < -tiny*max(1, series.Value) {
@@ -254,5 +220,6 @@ func one(t *testing.T, r *otlptest.Receiver, family string, values ...string) (p
 		return pushed{}, nil, fmt.Errorf("%d series, not one, of %s with %v were pushed: %v", len(found), family,
 			values, found)
 	}
-	return since(all[found[0]], time.Time{}), all[found[0]], nil
+	list := all[found[0]]
+	return list[len(list)-1], list, nil
 }

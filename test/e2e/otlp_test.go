@@ -59,25 +59,22 @@ func countingProgram(t *testing.T, exporter *harness.Exporter) *fixture.Program 
 	return p
 }
 
-// A real job and a counter that is reset, pushed over both protocols, as totals and as deltas: in one run, whatever a
+// A real job and a counter that is reset, pushed over both protocols: in one run, whatever a
 // receiver has added up is what /metrics shows at that moment, before and after a reset, an outage of the receiver
 // and the ranks' ends.
 func TestOTLPTruth(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []string{otlptest.GRPC, otlptest.HTTP} {
-		for _, temporality := range []string{"cumulative", "delta"} {
-			t.Run(strings.ReplaceAll(protocol, "/", "-")+"/"+temporality, func(t *testing.T) {
-				t.Parallel()
-				otlpTruth(t, protocol, temporality)
-			})
-		}
+		t.Run(strings.ReplaceAll(protocol, "/", "-"), func(t *testing.T) {
+			t.Parallel()
+			otlpTruth(t, protocol)
+		})
 	}
 }
 
-func otlpTruth(t *testing.T, protocol, temporality string) {
+func otlpTruth(t *testing.T, protocol string) {
 	receiver := receive(t, otlptest.Options{Protocol: protocol})
-	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol="+protocol,
-		"--otlp.temporality="+temporality, "--otlp.compression=gzip",
+	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol="+protocol, "--otlp.compression=gzip",
 		"--otlp.final", never, "--otlp.timeout=3s", "--timer-interval=100ms")
 	mpi := harness.OpenMPI(t)
 	run := suite.Run(t, harness.Job{
@@ -127,9 +124,7 @@ func otlpTruth(t *testing.T, protocol, temporality string) {
 	require.NoError(t, err)
 	last := points[len(points)-1]
 	assert.InDelta(t, 5000, after.value, 0)
-	if temporality == "cumulative" {
-		assert.Equal(t, firstPoints[0].start, last.start)
-	}
+	assert.Equal(t, firstPoints[0].start, last.start)
 
 	// An outage: nobody listens, the job goes on, and afterwards nothing is missing.
 	receiver.Stop()
@@ -143,12 +138,9 @@ func otlpTruth(t *testing.T, protocol, temporality string) {
 	assert.Regexp(t, `^mpit-exporter: push: the exporter of this node: failed: [^\n]+\n$`, failed.Stderr)
 	require.NoError(t, receiver.Restart())
 	standing("what was counted during the outage", ofJobs(run.ID))
-	after, points, err = one(t, receiver, "mpit_events_total", program.ID)
+	after, _, err = one(t, receiver, "mpit_events_total", program.ID)
 	require.NoError(t, err)
 	assert.InDelta(t, 5007, after.value, 0)
-	if temporality == "delta" {
-		assert.InDelta(t, 7, points[len(points)-1].value, 0)
-	}
 
 	// The ends, which nobody asks for.
 	program.Set(t, countedEvents, "-", 50)
@@ -368,91 +360,48 @@ func TestOTLPAndScrapesDisturbNobody(t *testing.T) {
 func TestOTLPReceiverKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	const ranks = 64
-	for _, temporality := range []string{"cumulative", "delta"} {
-		t.Run(temporality, func(t *testing.T) {
-			receiver := receive(t, otlptest.Options{Protocol: otlptest.GRPC})
-			exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol=grpc",
-				"--otlp.temporality="+temporality, "--otlp.interval=100ms",
-				"--otlp.timeout=1s", "--otlp.final", "--retention=10m")
-			job := mpittest.NewJob(ranks)
-			ctx, end := context.WithCancel(t.Context())
-			defer end()
-			ran := make(chan error, 1)
-			go func() { ran <- job.Run(ctx, exporter.Socket) }()
-			exporter.Await(t, "the ranks", func(s *harness.Scrape) error {
-				if n := len(s.Select("mpit_rank_up", nil)); n != ranks {
-					return fmt.Errorf("%d ranks", n)
-				}
-				return nil
-			})
-			waitFor := func(n int) {
-				t.Helper()
-				ctx, cancel := harness.Patient(t)
-				defer cancel()
-				require.NoError(t, receiver.AwaitRequests(ctx, len(receiver.Requests())+n))
-			}
-			for range 5 {
-				waitFor(2)
-				receiver.Kill()
-				time.Sleep(300 * time.Millisecond) // the job goes on
-				require.NoError(t, receiver.Restart())
-			}
-			waitFor(2)
-			end()
-			require.NoError(t, <-ran)
-			page := exporter.Await(t, "the ends", func(s *harness.Scrape) error {
-				if n := len(s.Select("mpit_rank_end_info", nil)); n != ranks {
-					return fmt.Errorf("%d ranks have ended", n)
-				}
-				return nil
-			})
-			harness.Await(t, "the last values", func(context.Context) error {
-				return sameAsPage(t, receiver, page, func(s harness.Series) bool { return s.Labels["jobid"] != "" })
-			})
-			t.Logf("%d messages accepted, %d in all", len(receiver.Requests()), len(receiver.All()))
-			refused, err := exporter.Scrape(t).One("mpit_exporter_rounds_total", nil)
-			require.NoError(t, err)
-			t.Logf("rounds: %v", refused.Value)
-		})
-	}
-}
-
-// Where no exporter serves the node, push --once is one for a few seconds; the job runs on without it.
-func TestPushOnceAlone(t *testing.T) {
-	t.Parallel()
-	receiver := receive(t, otlptest.Options{Protocol: otlptest.HTTP})
-	socket := filepath.Join(suite.Dir(t), "agent.sock")
-	run := suite.Run(t, harness.Job{
-		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"41", harness.HoldDir}, Socket: socket,
+	receiver := receive(t, otlptest.Options{Protocol: otlptest.GRPC})
+	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol=grpc",
+		"--otlp.interval=100ms", "--otlp.timeout=1s", "--otlp.final", "--retention=10m")
+	job := mpittest.NewJob(ranks)
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	ran := make(chan error, 1)
+	go func() { ran <- job.Run(ctx, exporter.Socket) }()
+	exporter.Await(t, "the ranks", func(s *harness.Scrape) error {
+		if n := len(s.Select("mpit_rank_up", nil)); n != ranks {
+			return fmt.Errorf("%d ranks", n)
+		}
+		return nil
 	})
-	run.AtHold(t, "queued")
-	queued := func() float64 {
-		got, _, err := one(t, receiver, unexpectedQueue, run.ID, "backlog", "1")
-		require.NoError(t, err)
-		return got.value
+	waitFor := func(n int) {
+		t.Helper()
+		ctx, cancel := harness.Patient(t)
+		defer cancel()
+		require.NoError(t, receiver.AwaitRequests(ctx, len(receiver.Requests())+n))
 	}
-
-	nowhere := pushOnce(t, socket, nil, "--otlp.endpoint=http://"+harness.FreeAddress(t), "--otlp.timeout=1s")
-	assert.Equal(t, 1, nowhere.Status)
-	assert.Empty(t, nowhere.Stdout)
-	assert.Equal(t, 1, strings.Count(nowhere.Stderr, "\n"), nowhere.Stderr)
-
-	result := pushOnce(t, socket, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL()})
-	require.Zero(t, result.Status, "%+v", result)
-	assert.Empty(t, result.Stderr)
-	assert.Regexp(t, `^[1-9][0-9]* points delivered\n$`, result.Stdout)
-	assert.InDelta(t, 41, queued(), 0)
-	assert.NoFileExists(t, socket)
-
-	run.Release(t, "queued")
-	run.AtHold(t, "drained")
-	require.Zero(t, pushOnce(t, socket, nil, "--otlp.endpoint="+receiver.URL()).Status)
-	assert.Zero(t, queued())
-	run.Finish(t, "drained")
-
-	none := pushOnce(t, socket, nil, "--otlp.endpoint="+receiver.URL(), "--wait=2500ms")
-	assert.Equal(t, 1, none.Status)
-	assert.Contains(t, none.Stderr, "no rank has connected to "+socket+" within 2.5s")
+	for range 5 {
+		waitFor(2)
+		receiver.Kill()
+		time.Sleep(300 * time.Millisecond) // the job goes on
+		require.NoError(t, receiver.Restart())
+	}
+	waitFor(2)
+	end()
+	require.NoError(t, <-ran)
+	page := exporter.Await(t, "the ends", func(s *harness.Scrape) error {
+		if n := len(s.Select("mpit_rank_end_info", nil)); n != ranks {
+			return fmt.Errorf("%d ranks have ended", n)
+		}
+		return nil
+	})
+	harness.Await(t, "the last values", func(context.Context) error {
+		return sameAsPage(t, receiver, page, func(s harness.Series) bool { return s.Labels["jobid"] != "" })
+	})
+	t.Logf("%d messages accepted, %d in all", len(receiver.Requests()), len(receiver.All()))
+	refused, err := exporter.Scrape(t).One("mpit_exporter_rounds_total", nil)
+	require.NoError(t, err)
+	t.Logf("rounds: %v", refused.Value)
 }
 
 // An exporter that only pushes has no port. When it is told to end it pushes once more, while the ranks are there.

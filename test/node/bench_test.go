@@ -27,7 +27,6 @@ const interval = 15 * time.Second
 var formats = []struct{ name, accept, coding string }{
 	{"text", "text/plain;version=0.0.4", "identity"},
 	{"text+gzip", "text/plain;version=0.0.4", "gzip"},
-	{"text+zstd", "text/plain;version=0.0.4", "zstd"},
 	{"openmetrics+gzip", "application/openmetrics-text;version=1.0.0", "gzip"},
 	{"protobuf+gzip", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
 		"gzip"},

@@ -30,12 +30,12 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 		series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
 	}}}, time.Now())
 	p.updateSheet(g)
-	assert.Equal(t, []string{":b", "0:a"}, labelsOf(p, "mpit_x"))
-	assert.Equal(t, []string{":b"}, labelsOf(p, "mpit_node_y"))
+	assert.Equal(t, []string{":b", "0:a"}, labelsOf(t, p, "mpit_x"))
+	assert.Equal(t, []string{":b"}, labelsOf(t, p, "mpit_node_y"))
 	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, maps.Clone(dropped))
 	p.updateSheet(g)
 	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, dropped, "counted once")
 	p.Forget(r)
 	p.clear(g.sheet)
-	assert.Empty(t, p.Messages().Families())
+	assert.Empty(t, familiesOf(t, p))
 }

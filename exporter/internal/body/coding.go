@@ -2,7 +2,6 @@ package body
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -10,37 +9,24 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
-// The content codings that are offered, by their names in HTTP; "" is none.
-const (
-	codingGzip = "gzip" // which it has already
-	codingZstd = "zstd"
-)
-
-// Length is how many bytes WriteTo writes in this coding; -1: that is not known before.
-func (r *Response) Length(coding string) int {
-	switch coding {
-	case "":
+// Length is how many bytes WriteTo writes.
+func (r *Response) Length(gzipped bool) int {
+	if !gzipped {
 		return int(r.length)
-	case codingGzip:
-		length := 0
-		for _, s := range r.segments {
-			length += len(s)
-		}
-		return length
 	}
-	return -1
+	length := 0
+	for _, s := range r.segments {
+		length += len(s)
+	}
+	return length
 }
 
-// WriteTo writes the page in this coding.
-func (r *Response) WriteTo(w io.Writer, coding string) error {
-	switch coding {
-	case "":
+// WriteTo writes the page, which is compressed already.
+func (r *Response) WriteTo(w io.Writer, gzipped bool) error {
+	if !gzipped {
 		return r.unpack(w)
-	case codingZstd:
-		return r.recode(w)
 	}
 	for _, s := range r.segments {
 		if _, err := w.Write(s); err != nil {
@@ -68,63 +54,22 @@ func (r *Response) unpack(w io.Writer) error {
 	return err
 }
 
-// zstdWindow is how far back a zstd encoder looks for what it has seen: some thousand lines, which are enough as
-// lines are like their neighbours. Encoder and reader each need a few times that memory; the default takes 8 MiB.
-const zstdWindow = 256 << 10
-
-// encoders are used again: a new one has hundreds of kilobytes to allocate.
-var encoders = sync.Pool{New: func() any {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-		zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return z
-}}
-
-// recode writes what it says as zstd.
-func (r *Response) recode(w io.Writer) error {
-	z := encoders.Get().(*zstd.Encoder)
-	defer encoders.Put(z)
-	defer z.Reset(nil) // not to hold on to w
-	z.Reset(w)
-	return errors.Join(r.unpack(z), z.Close())
-}
-
-// NegotiateCoding chooses a content coding by Accept-Encoding (RFC 9110 §12.5.3): what the client likes best, gzip
-// where it likes both as much. "" is none.
-func NegotiateCoding(header http.Header) string {
-	weights := map[string]float64{}
+// TakesGzip says whether a client takes gzip, by Accept-Encoding (RFC 9110 §12.5.3).
+func TakesGzip(header http.Header) bool {
+	takes := map[string]bool{}
 	for _, value := range header.Values("Accept-Encoding") {
 		for part := range strings.SplitSeq(value, ",") {
-			coding, params, _ := strings.Cut(part, ";")
-			coding = strings.ToLower(strings.TrimSpace(coding))
-			if _, known := weights[coding]; known {
+			coding, weight, weighed := strings.Cut(strings.ToLower(part), ";")
+			coding = strings.TrimSpace(coding)
+			if _, known := takes[coding]; known {
 				continue
 			}
-			weight := 1.0
-			if q, found := strings.CutPrefix(strings.ToLower(strings.TrimSpace(params)), "q="); found {
-				var err error
-				if weight, err = strconv.ParseFloat(q, 64); err != nil || !(weight > 0) {
-					weight = 0
-				}
-			}
-			if coding == codingGzip || coding == codingZstd || coding == "*" {
-				weights[coding] = weight
-			}
+			q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
+			takes[coding] = !weighed || err == nil && q > 0
 		}
 	}
-	weight := func(coding string) float64 {
-		if w, ok := weights[coding]; ok {
-			return w
-		}
-		return weights["*"]
+	if gzip, named := takes["gzip"]; named {
+		return gzip
 	}
-	switch gzip, zstd := weight(codingGzip), weight(codingZstd); {
-	case gzip == 0 && zstd == 0:
-		return ""
-	case gzip >= zstd:
-		return codingGzip
-	}
-	return codingZstd
+	return takes["*"]
 }

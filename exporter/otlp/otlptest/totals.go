@@ -12,15 +12,13 @@ import (
 
 // Total is what somebody who keeps what a receiver has accepted knows of one series.
 //
-// Increase and the like are what has been counted in all its lives, so that they are the same for both temporalities,
-// if the first life was seen from its beginning: a cumulative value that has another start time, or has fallen, was
-// counted anew.
+// Increase and the like are what has been counted in all its lives: a value that has another start time, or has
+// fallen, was counted anew.
 type Total struct {
 	Metric      string
 	Unit        string
 	Attributes  map[string]string
 	Kind        string // gauge, sum, monotonic sum, histogram or exponential histogram
-	Delta       bool
 	Points      int
 	Start, Time uint64 // of the last point, ns since the epoch
 
@@ -62,7 +60,7 @@ func Key(metric string, attributes map[string]string) string {
 
 func addMetric(totals map[string]*Total, m *metrics.Metric) {
 	for _, p := range m.GetGauge().GetDataPoints() {
-		totalOf(totals, m, p.GetAttributes(), "gauge").number(p, false, true)
+		totalOf(totals, m, p.GetAttributes(), "gauge").number(p, true)
 	}
 	kind := "sum"
 	if m.GetSum().GetIsMonotonic() {
@@ -70,7 +68,7 @@ func addMetric(totals map[string]*Total, m *metrics.Metric) {
 	}
 	for _, p := range m.GetSum().GetDataPoints() {
 		t := totalOf(totals, m, p.GetAttributes(), kind)
-		t.number(p, isDelta(m.GetSum().GetAggregationTemporality()), !m.GetSum().GetIsMonotonic())
+		t.number(p, !m.GetSum().GetIsMonotonic())
 	}
 	for _, p := range m.GetHistogram().GetDataPoints() {
 		buckets := map[int]uint64{}
@@ -78,8 +76,7 @@ func addMetric(totals map[string]*Total, m *metrics.Metric) {
 			buckets[i] = n
 		}
 		t := totalOf(totals, m, p.GetAttributes(), "histogram")
-		t.histogram(isDelta(m.GetHistogram().GetAggregationTemporality()), p.GetStartTimeUnixNano(),
-			p.GetTimeUnixNano(), p.GetCount(), p.GetSum(), buckets)
+		t.histogram(p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetCount(), p.GetSum(), buckets)
 	}
 	for _, p := range m.GetExponentialHistogram().GetDataPoints() {
 		buckets := map[int]uint64{}
@@ -87,13 +84,8 @@ func addMetric(totals map[string]*Total, m *metrics.Metric) {
 			buckets[int(p.GetPositive().GetOffset())+i] = n
 		}
 		t := totalOf(totals, m, p.GetAttributes(), "exponential histogram")
-		t.histogram(isDelta(m.GetExponentialHistogram().GetAggregationTemporality()), p.GetStartTimeUnixNano(),
-			p.GetTimeUnixNano(), p.GetCount(), p.GetSum(), buckets)
+		t.histogram(p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetCount(), p.GetSum(), buckets)
 	}
-}
-
-func isDelta(t metrics.AggregationTemporality) bool {
-	return t == metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
 }
 
 func totalOf(totals map[string]*Total, m *metrics.Metric, list []*common.KeyValue, kind string) *Total {
@@ -122,25 +114,21 @@ func totalOf(totals map[string]*Total, m *metrics.Metric, list []*common.KeyValu
 	return t
 }
 
-func (t *Total) number(p *metrics.NumberDataPoint, delta, last bool) {
+func (t *Total) number(p *metrics.NumberDataPoint, last bool) {
 	n, f := p.GetAsInt(), p.GetAsDouble()
 	switch {
 	case last:
-	case delta:
-		t.Increase, t.IncreaseFloat = t.Increase+n, t.IncreaseFloat+f
 	case t.Points > 0 && t.Start == p.GetStartTimeUnixNano() && n >= t.Int && f >= t.Float:
 		t.Increase, t.IncreaseFloat = t.Increase+n-t.Int, t.IncreaseFloat+f-t.Float
 	default:
 		t.Increase, t.IncreaseFloat = t.Increase+n, t.IncreaseFloat+f
 	}
-	t.Points, t.Delta, t.Start, t.Time = t.Points+1, delta, p.GetStartTimeUnixNano(), p.GetTimeUnixNano()
-	if !delta {
-		t.Int, t.Float = n, f
-	}
+	t.Points, t.Start, t.Time = t.Points+1, p.GetStartTimeUnixNano(), p.GetTimeUnixNano()
+	t.Int, t.Float = n, f
 }
 
-func (t *Total) histogram(delta bool, start, now, count uint64, sum float64, buckets map[int]uint64) {
-	subtract := !delta && t.Points > 0 && t.Start == start && count >= t.Count
+func (t *Total) histogram(start, now, count uint64, sum float64, buckets map[int]uint64) {
+	subtract := t.Points > 0 && t.Start == start && count >= t.Count
 	t.IncreaseCount, t.IncreaseFloat = t.IncreaseCount+count, t.IncreaseFloat+sum
 	if subtract {
 		t.IncreaseCount, t.IncreaseFloat = t.IncreaseCount-t.Count, t.IncreaseFloat-t.sum
@@ -153,8 +141,6 @@ func (t *Total) histogram(delta bool, start, now, count uint64, sum float64, buc
 			t.Buckets[i] += n
 		}
 	}
-	t.Points, t.Delta, t.Start, t.Time = t.Points+1, delta, start, now
-	if !delta {
-		t.Count, t.sum, t.buckets = count, sum, buckets
-	}
+	t.Points, t.Start, t.Time = t.Points+1, start, now
+	t.Count, t.sum, t.buckets = count, sum, buckets
 }

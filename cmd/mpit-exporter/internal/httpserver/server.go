@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -81,7 +80,6 @@ func New(ctx context.Context, c Config) (*Server, error) {
 
 // newServer returns a server whose every wait ends, and that has only so many connections.
 func newServer(handler http.Handler, conns *connections, logger *slog.Logger) *http.Server {
-	complaints := newRepeats(slog.NewLogLogger(logger.Handler(), slog.LevelWarn).Writer())
 	return &http.Server{
 		ConnState:         conns.state,
 		ConnContext:       conns.remember,
@@ -91,7 +89,8 @@ func newServer(handler http.Handler, conns *connections, logger *slog.Logger) *h
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          log.New(complaints, "", 0),
+		// Strangers can make it complain as often as they like.
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 }
 

@@ -34,13 +34,6 @@ func tuneCollector(getenv func(string) string, root fs.FS) (restore func()) {
 	return restore
 }
 
-// giveBack gives all memory that is not in use back to the kernel. What stands in pools, the texts of large pages, is
-// in use until the second collection.
-func giveBack() {
-	debug.FreeOSMemory()
-	debug.FreeOSMemory()
-}
-
 // memoryLimit is the most memory that the process' control group may have, or one that this one is in: MaxInt64 where
 // none is limited.
 func memoryLimit(root fs.FS) int64 {

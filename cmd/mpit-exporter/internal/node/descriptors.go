@@ -13,8 +13,8 @@ const (
 	// of /proc, getent's pipes.
 	reserved = 32
 	// rankDescriptors is how many there are for each rank of a user: its connection, its process, a connection that has
-	// not said HELLO, one with a last sample, and one more, because not all ranks are one user's.
-	rankDescriptors = 5
+	// not said HELLO or brings a last sample, and one more, because not all ranks are one user's.
+	rankDescriptors = 4
 )
 
 // Budget is how the descriptors that a process may have are divided, so that neither scrapers nor the ranks of one
@@ -44,7 +44,7 @@ func budgetOfProcess(logger *slog.Logger, connections int) Budget {
 	s := Divide(limit.Cur, connections)
 	if s.Connections < connections || s.Ranks < exporter.DefaultMaxRanks {
 		logger.Warn("Few files may be open, so that fewer connections are taken; raise the limit (LimitNOFILE=, "+
-			"ulimit -n) to 25000",
+			"ulimit -n) to 20000",
 			"limit", limit.Cur, "connections_of_scrapers", s.Connections, "ranks_of_one_user", s.Ranks)
 	}
 	return s

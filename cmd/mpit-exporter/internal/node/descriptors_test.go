@@ -15,9 +15,9 @@ func TestDivide(t *testing.T) {
 		want        Budget
 	}{
 		{0, Budget{1, 1}},
-		{64, Budget{8, 4}},
-		{1024, Budget{248, 148}},
-		{25000, Budget{512, exporter.DefaultMaxRanks}},
+		{64, Budget{8, 6}},
+		{1024, Budget{248, 186}},
+		{20000, Budget{512, exporter.DefaultMaxRanks}},
 		{1<<64 - 1, Budget{512, exporter.DefaultMaxRanks}}, // no limit
 	} {
 		assert.Equal(t, test.want, Divide(test.descriptors, 512), "%d", test.descriptors)

@@ -15,7 +15,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -61,9 +60,6 @@ type Options struct {
 	Listen      func() error              // opens what else is listened on; may be nil
 	AgentSocket []mpit.ListenOption       // of the ranks' socket
 	FinalTaken  func(ctx context.Context) // see exporter.Config
-	// Single is for a single push: no control socket, whatever the flags say, and all that has been counted is
-	// pushed.
-	Single bool
 }
 
 // Open opens all sockets and makes all parts. Failures are not logged, only returned. The caller must close the node.
@@ -91,11 +87,6 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	if err := n.openSockets(options); err != nil {
 		return n, err
 	}
-	// The sockets are ours: no earlier exporter can have pushed what begins from here on.
-	since := time.Now()
-	if options.Single {
-		since = time.Unix(1, 0)
-	}
 	n.Exporter, err = exporter.New(exporter.Config{
 		Mapper:    rules.Mapper,
 		Limits:    rules.Limits,
@@ -110,7 +101,6 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		ControlVariableInterval: flags.cvarInterval,
 
 		FinalTaken: options.FinalTaken,
-		GiveBack:   giveBack,
 	})
 	if err != nil {
 		return n, fmt.Errorf("exporter: %w", err)
@@ -119,7 +109,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	n.Registry, n.Runtime = newRegistry(n.logs.LostLines()), prometheus.NewRegistry()
 	n.Runtime.MustRegister(collectors.NewGoCollector())
 	if flags.OTLP.Asked() {
-		return n, n.openPushing(ctx, since)
+		return n, n.openPushing(ctx)
 	}
 	return n, nil
 }
@@ -137,7 +127,7 @@ func (n *Node) openSockets(options Options) (err error) {
 			return err
 		}
 	}
-	if options.Single || n.flags.Control == "" && n.flags.controlNamed {
+	if n.flags.Control == "" && n.flags.controlNamed {
 		return nil
 	}
 	if n.control, err = sockets.ListenControl(n.flags.Control, n.socket.Path()); err != nil {
@@ -147,13 +137,11 @@ func (n *Node) openSockets(options Options) (err error) {
 	return nil
 }
 
-// openPushing makes the pusher, and lets it be asked for. since is when no earlier exporter can have pushed any more:
-// with deltas, what began then or later is sent in whole.
-func (n *Node) openPushing(ctx context.Context, since time.Time) (err error) {
+// openPushing makes the pusher, and lets it be asked for.
+func (n *Node) openPushing(ctx context.Context) (err error) {
 	if n.OTLP, err = n.flags.OTLP.complete(n.socket.Path(), version.Version, n.Logger); err != nil {
 		return err
 	}
-	n.OTLP.Since = since
 	reader := n.Exporter.OTelReader(exporter.OTelConfig{
 		Exponential: n.OTLP.Histogram == otlp.HistogramExponential, Version: n.OTLP.Version, Extra: n.Registry,
 	})

@@ -53,10 +53,6 @@ func AddOTLPFlags(cmd *kingpin.CmdClause, always bool) *OTLPFlags {
 		"exporter ends (default: 10s).").PlaceHolder("10s").IsSetByUser(&f.timeoutNamed).DurationVar(&c.Timeout)
 	cmd.Flag("otlp.push-timeout", "How long a push may take: to ask the ranks, and all messages (default: 30s).").
 		PlaceHolder("30s").IsSetByUser(&f.pushNamed).DurationVar(&c.PushTimeout)
-	cmd.Flag("otlp.temporality", "What counts is pushed as totals since its start (cumulative), as what has been "+
-		"added since the last push that arrived (delta), or so for histograms alone (lowmemory) (default: "+
-		"cumulative).").PlaceHolder("WHICH").
-		EnumVar(&c.Temporality, otlp.TemporalityCumulative, otlp.TemporalityDelta, otlp.TemporalityLowMemory)
 	cmd.Flag("otlp.histogram", "What timers are pushed as: histograms with explicit or with exponential buckets "+
 		"(default: explicit).").PlaceHolder("KIND").
 		EnumVar(&c.Histogram, otlp.HistogramExplicit, otlp.HistogramExponential)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	list, err := Read(filepath.Join("..", "testdata", "catalogues"))
+	list, err := Read(filepath.Join("..", "..", "..", "mapping", "testdata", "catalogues"))
 	require.NoError(t, err)
 	byName := map[string]*Catalogue{}
 	for _, c := range list {
