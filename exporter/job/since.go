@@ -27,20 +27,24 @@ type rankTotals struct {
 }
 
 // cpuSince is what the kernel says of a rank, its times those of the seconds since then. Those of a thread are read less
-// often, at other times: they are what they would be in so many seconds.
-func cpuSince(now *api.CPU, before api.CPU, seconds float64) *api.CPU {
+// often, at other times: they are what they would be in so many seconds, by what was read meanwhile, or else by all of
+// the time observed.
+func cpuSince(now *api.CPU, before api.CPU, seconds, observed float64) *api.CPU {
 	if now == nil {
 		return nil
 	}
 	since := func(now, before *float64, times float64) *float64 {
-		if now == nil || before == nil || math.IsInf(times, 0) {
+		if now == nil || before == nil {
 			return nil
 		}
 		return new(less(*now, *before) * times)
 	}
 	of, times := *now, 1.0
-	if now.At > 0 {
-		times = seconds / max(now.At-before.At, 0)
+	switch read := now.At - before.At; {
+	case read > 0:
+		times = seconds / read
+	case now.At > 0:
+		times, before.Thread, before.Queue = seconds/observed, new(0.0), new(0.0)
 	}
 	of.Seconds, of.Thread = since(now.Seconds, before.Seconds, 1), since(now.Thread, before.Thread, times)
 	of.Queue = since(now.Queue, before.Queue, times)
@@ -170,10 +174,11 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 	for i := range ranks {
 		r := &ranks[i]
 		b := t.ranks[r.who()]
+		observed := r.Time.Sum()
 		for state := range r.Time {
 			r.Time[state] = less(r.Time[state], b.time[state])
 		}
-		if r.CPU = cpuSince(r.CPU, b.cpu, seconds); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
+		if r.CPU = cpuSince(r.CPU, b.cpu, seconds, observed); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
 			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
 		}
 		if times := r.Time.Sum() / seconds; times > 2 {
