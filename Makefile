@@ -109,6 +109,7 @@ test-format:
 		test "$$has" = "$$needs" || { echo "$$module/go.mod asks for Go $$has, and what it requires for $$needs" >&2; exit 1; }; done
 	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		test -z "$$files" || { echo "gofmt these (make fmt): $$files" >&2; exit 1; }
+	@scripts/lint-docs
 	$(GO) vet ./...
 	cd test && $(GO) vet ./...
 
@@ -203,8 +204,9 @@ $(GOLANGCI_LINT):
 	@mv $(@D)/golangci-lint $@
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## golangci-lint, of both modules, and no line too long
+lint: $(GOLANGCI_LINT) ## golangci-lint, of both modules, no line too long, and the words of the documentation
 	@scripts/lint-lines
+	@scripts/lint-docs
 	$(GOLANGCI_LINT) run ./...
 	cd test && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 

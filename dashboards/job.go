@@ -86,7 +86,7 @@ func jobWhere() []*panel {
 		"requests and windows; collective returns when all ranks of a communicator have taken part.", "percentunit").
 		stacked().axis(0, 1).size(12, 9).
 		colored("", series{"outside": "green", "send": "blue", "wait": "orange", "collective": "red", "file": "purple",
-			"poll": "yellow"}).
+			"poll": "yellow", "finalize": "light-orange", "ended": "text"}).
 		query(sumBy("state", rateAt(selector(spent, ofOneJob)))+" / on () group_left () (sum("+rateAt(selector(spent,
 			ofOneJob))+") > 0)", "{{state}}")
 	p := kinds.graphField()

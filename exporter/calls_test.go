@@ -48,7 +48,7 @@ func TestCallsUnderWay(t *testing.T) {
 
 	shown := func(outside, running, collective float64) map[string]float64 {
 		return map[string]float64{"outside": outside, "running_seconds": running, "send": 0.5, "wait": 0,
-			"collective": collective, "file": 0, "poll": 0}
+			"collective": collective, "file": 0, "poll": 0, "finalize": 0, "ended": 0}
 	}
 	const second = time.Second
 	barrier := mpit.UnderWay{Observed: 10 * second, Running: second, Function: "MPI_Barrier",
@@ -73,7 +73,7 @@ func TestCallsUnderWay(t *testing.T) {
 	text, err := json.Marshal(e.Ranks()[0].Calls)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"state_seconds": {"outside": 8, "send": 0.5, "wait": 0, "collective": 16.5,
-		"file": 0, "poll": 0}, "running_seconds": 16, "long": {"function":
+		"file": 0, "poll": 0, "finalize": 0, "ended": 0}, "running_seconds": 16, "long": {"function":
 		"MPI_Barrier", "kind": "comm", "object": "halo", "module": "/opt/solver", "offset": 4779}}`, string(text))
 
 	threads := hanging
@@ -140,7 +140,7 @@ func TestCallsUnderWay(t *testing.T) {
 	defer done()
 	figures, long = callsOf(valuesOf(families))
 	assert.Equal(t, map[string]float64{"outside": 13, "send": 0.5, "wait": 0, "collective": 16.5, "file": 0,
-		"poll": 0}, figures,
+		"poll": 0, "finalize": 0, "ended": 0}, figures,
 		"what counts stands, an ended rank is in no call")
 	assert.Empty(t, long)
 	assert.Equal(t, &api.Calls{State: api.StateSeconds{api.Outside: 13, api.Send: 0.5, api.Collective: 16.5},

@@ -67,7 +67,7 @@ func TestFaultClockJumps(t *testing.T) {
 			}
 			step()
 			before, created := step(), createdTimes(t, n)
-			n.finish(over, mpit.EndFinalize)
+			n.finish(over, mpit.EndExit)
 
 			clock.advance(jump)
 			jumped := n.scrape()

@@ -216,7 +216,7 @@ func checkLikeness(t *testing.T, of []*catalogue.Catalogue) {
 // documentClasses says what becomes of a variable that no rule knows.
 func documentClasses(t *testing.T, b *strings.Builder) {
 	t.Helper()
-	b.WriteString("### Variables that nobody knows\n\nOf a variable `foo` for which there is no rule:\n\n")
+	b.WriteString("### Unknown variables\n\nOf a variable `foo` for which there is no rule:\n\n")
 	b.WriteString("| class | datatype | family | type | unit |\n|---|---|---|---|---|\n")
 	mapper := newMapper(t)
 	for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
@@ -55,7 +56,7 @@ func (p *drawn) show(number int, f *fixed, started time.Time, sampled, up bool) 
 	p.ranks = append(p.ranks, r)
 	p.Begin(p.ranks, 100, 100)
 	p.Update(r, f, &board.Facts{Made: 1, Sampled: sampled})
-	p.Conclude(r, mpit.EndNone, up)
+	p.Conclude(r, mpit.EndNone, up, api.StateSeconds{})
 }
 
 // sameLines compares a page with what expfmt makes of the same families: line by line, numbers as numbers.

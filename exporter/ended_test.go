@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -334,4 +336,65 @@ func TestReconnectGoesOn(t *testing.T) {
 	<-r.Disconnected()
 	assert.Equal(t, 11.0, n.scrape()[of("mpit_calls_total", "1", 0)], "it counts less, and the total does not fall")
 	assert.Len(t, n.Ranks(), 1)
+}
+
+// A rank that has ended waits in MPI_Finalize or is gone, while others of its world run; where it waits, it stays.
+func TestTimeSinceTheEnd(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{Retention: time.Minute}, withClock(clock))
+	ranks := make([]*mpittest.Rank, 4)
+	for i := range ranks {
+		cfg := small("1", i)
+		cfg.UnderWay = &mpit.UnderWay{Observed: 6 * time.Second}
+		ranks[i] = mpittest.New(cfg)
+		n.connect(ranks[i])
+	}
+	n.scrape()
+	waits, exits, killed, runs := ranks[0], ranks[1], ranks[2], ranks[3]
+	times := func(what string, want ...float64) {
+		t.Helper()
+		page := n.scrape()
+		var got []float64
+		for rank := range ranks {
+			for _, state := range []string{"outside", "finalize", "ended"} {
+				name := of("mpit_rank_seconds_total", "1", rank)
+				at := strings.Index(name, `user=`)
+				got = append(got, page[name[:at]+`state="`+state+`",`+name[at:]])
+			}
+		}
+		assert.Equal(t, want, got, what)
+		for i, r := range n.Ranks() {
+			assert.Equal(t, want[3*i+1:3*i+3], r.Calls.State[api.Finalize:], "the API says the same")
+		}
+	}
+	n.finish(waits, mpit.EndFinalize)
+	n.finish(exits, mpit.EndExit)
+	n.kill(killed)
+	clock.advance(40 * time.Second)
+	times("one runs", 6, 40, 0, 6, 0, 40, 6, 0, 0, 6, 0, 0) // the killed one's process is this test's
+	g := n.lock()
+	g.table.byID[waits.Hello().ID].left, g.table.byID[killed.Hello().ID].left = clock.Now(), clock.Now()
+	g.unlock()
+	clock.advance(2 * time.Second)
+	times("processes have gone", 6, 40, 2, 6, 0, 42, 6, 0, 42, 6, 0, 0)
+	n.finish(runs, mpit.EndFinalize)
+	clock.advance(time.Second)
+	times("all have ended", 6, 40, 2, 6, 0, 42, 6, 0, 42, 6, 0, 0)
+}
+
+func TestRankInFinalizeStays(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{Retention: time.Minute}, withClock(clock))
+	waits, runs := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
+	n.connect(waits, runs)
+	n.finish(waits, mpit.EndFinalize)
+	clock.advance(time.Hour)
+	n.scrape()
+	n.scrape()
+	assert.True(t, n.known(waits))
+	n.finish(runs, mpit.EndFinalize)
+	clock.advance(time.Minute)
+	n.scrape()
+	n.scrape()
+	assert.False(t, n.known(waits))
 }

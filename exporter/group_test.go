@@ -168,7 +168,7 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 	assert.True(t, grouped)
 
 	require.NoError(t, b.Set("calls", mpit.ClassCounter, 0, 90))
-	n.finish(b, mpit.EndFinalize)
+	n.finish(b, mpit.EndExit)
 	shown := func(page map[string]float64) {
 		t.Helper()
 		assert.Equal(t, 100.0, page[ofAll("mpit_calls_total")])
@@ -179,11 +179,11 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 	shown(n.scrape())
 	clock.advance(time.Minute)
 	page = n.scrape()
-	assert.NotContains(t, page, ended("finalize"))
+	assert.NotContains(t, page, ended("exit"))
 	assert.False(t, n.known(b))
 	shown(page)
 
-	n.finish(a, mpit.EndFinalize)
+	n.finish(a, mpit.EndExit)
 	page = n.scrape()
 	assert.Equal(t, 100.0, page[ofAll("mpit_calls_total")])
 	assert.NotContains(t, page, ofAll("mpit_depth_level"))

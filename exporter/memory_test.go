@@ -49,7 +49,7 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 				one = weak.Make(c.figures.Series()[0])
 			})
 
-			n.finish(r, mpit.EndFinalize) // the last one of its world
+			n.finish(r, mpit.EndExit) // the last one of its world
 			read(n)
 			clock.advance(time.Hour)
 			read(n)

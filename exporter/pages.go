@@ -185,7 +185,7 @@ func (p *page) copy(v *view, c *contents, ended []ending) []ending {
 		})
 		v.state = stateLate
 	}
-	p.board.Conclude(r, v.end, up)
+	p.board.Conclude(r, v.end, up, v.since)
 	return ended
 }
 

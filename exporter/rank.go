@@ -68,6 +68,7 @@ type attendance struct {
 	end     mpit.EndReason
 	ended   time.Time      // when it ended, by the exporter's clock
 	process process.Handle // knows its exit status
+	left    time.Time      // when its process was seen to have gone; zero: it hasn't been
 	exit    string         // that, once it is known
 	scraped bool           // since its last change
 	took    map[taker]bool // the same of readers of metric data
@@ -117,6 +118,7 @@ type view struct {
 	state rankState
 	end   mpit.EndReason
 	lives int
+	since api.StateSeconds // its end
 	facts *board.Facts
 }
 
@@ -180,6 +182,31 @@ func (r *attendance) nudge() {
 		return
 	}
 	r.line.nudge()
+}
+
+// sinceEnd is a rank's time since its last sample, as far as others of its world have run meanwhile: in MPI_Finalize
+// until its process has gone. Of one that is lost, and may come again, none.
+func (r *rank) sinceEnd() (s api.StateSeconds) {
+	if r.end == mpit.EndNone || r.end == mpit.EndLost && r.left.IsZero() {
+		return s
+	}
+	all := max(r.world.ran.Sub(r.ended).Seconds(), 0)
+	switch {
+	case r.end == mpit.EndFinalize && r.left.IsZero():
+		s[api.Finalize] = all
+	case r.end == mpit.EndFinalize:
+		s[api.Finalize] = min(max(r.left.Sub(r.ended).Seconds(), 0), all)
+	}
+	s[api.Ended] = all - s[api.Finalize]
+	return s
+}
+
+// over is when an ended rank was last in MPI_Finalize while others of its world ran, or else ended.
+func (r *rank) over() time.Time {
+	if r.end == mpit.EndFinalize && r.left.IsZero() {
+		return r.world.ran
+	}
+	return latest(r.ended, r.left)
 }
 
 // finish marks the rank as ended. A last sample may follow a lost connection; the first reason given by the rank

@@ -153,6 +153,7 @@ func (g *registry) disconnect(r *rank, l *line) {
 // finish marks a rank as ended and makes room for it.
 func (g *registry) finish(r *rank, reason mpit.EndReason, at time.Time) {
 	r.finish(reason, at)
+	r.world.ran = latest(r.world.ran, r.ended)
 	if r.line != nil {
 		if q := r.line.asked.Load(); q != nil {
 			q.settle() // no round waits until it is let go from MPI_Finalize
@@ -190,8 +191,15 @@ func (g *registry) remove(r *rank) {
 	g.removed = append(g.removed, r)
 }
 
-// exitWait is for how long the end of an ended rank's process is waited for: descriptors are few.
+// exitWait is for how long the status of a process that has gone is waited for: descriptors are few.
 const exitWait = 10 * time.Second
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
 
 // expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others
 // need.
@@ -199,15 +207,21 @@ func (g *registry) expire() {
 	now := g.now()
 	var over, lost []*rank
 	for _, r := range g.table.ordered {
+		if r.left.IsZero() && r.line == nil && r.process.Gone() {
+			r.left = now
+		}
 		if r.exit == "" && r.line == nil {
 			r.exit = r.process.Status()
 		}
-		if r.end != mpit.EndNone && now.Sub(r.ended) >= exitWait {
+		if !r.left.IsZero() && now.Sub(r.left) >= exitWait {
 			r.process.Close()
+		}
+		if r.end == mpit.EndNone {
+			r.world.ran = now
 		}
 		switch {
 		case r.end != mpit.EndNone && !g.takers.want(r, now) &&
-			(now.Sub(r.ended) >= g.cfg.Retention || r.account.Short()):
+			(now.Sub(r.over()) >= g.cfg.Retention || r.account.Short()):
 			over = append(over, r)
 		case r.end == mpit.EndNone && r.line == nil && now.Sub(r.gone) >= g.grace:
 			lost = append(lost, r)
@@ -246,7 +260,7 @@ func (g *registry) remaining() (living, untaken int) {
 func (g *registry) look(views []view) []view {
 	g.expire()
 	for _, r := range g.table.ordered {
-		views = append(views, view{r, r.state, r.end, r.lives, r.facts.Load()})
+		views = append(views, view{r, r.state, r.end, r.lives, r.sinceEnd(), r.facts.Load()})
 	}
 	return views
 }

@@ -180,6 +180,11 @@ func (e *Exporter) upToDate(such func(*rank) bool) bool {
 func (r *rank) status() api.RankStatus {
 	s := r.About
 	s.State, s.Calls, s.ExitStatus = r.state.String(), r.facts.Load().Calls, r.exit
+	if since := r.sinceEnd(); s.Calls != nil && since != (api.StateSeconds{}) {
+		calls := *s.Calls
+		calls.State = calls.State.Plus(since)
+		s.Calls = &calls
+	}
 	switch {
 	case r.end != mpit.EndNone:
 		ended := r.ended

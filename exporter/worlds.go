@@ -3,6 +3,7 @@ package exporter
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
@@ -21,8 +22,9 @@ type worldID struct {
 type world struct {
 	board.World // its Dup is 0: no other uid has claimed it before under that name
 
-	ranks  int  // in the table
-	warned bool // that its labels are others' too
+	ranks  int       // in the table
+	ran    time.Time // when one of them was last known to run
+	warned bool      // that its labels are others' too
 
 	source     *rank // who was asked last, and answered; nil: nobody
 	asking     bool

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 
 	"github.com/alecthomas/kingpin/v2"
 
@@ -17,10 +18,6 @@ type configCommand struct {
 	checkName, showName, explainName string
 
 	checked []string // files and directories
-
-	shown        []string
-	defaultsOnly bool
-
 	explain explain.Flags
 }
 
@@ -32,11 +29,7 @@ func newConfigCommand(app *kingpin.Application) *configCommand {
 	check.Arg("file", "Rule file, or directory with such files. They are checked together, in this order.").
 		Required().StringsVar(&c.checked)
 
-	show := cmd.Command("show", "Show the rules that are shipped. The output is a rule file.")
-	show.Flag("defaults", "Show the shipped rules only, which is the default.").BoolVar(&c.defaultsOnly)
-	show.Flag("config.file", "Show these rules in front of the shipped ones, with the limits and all else that is "+
-		"in force then. "+configuration.FileHelp).PlaceHolder("PATH").StringsVar(&c.shown)
-
+	cmd.Command("show", "Show the rules that are shipped, file by file.")
 	c.explain.AddTo(cmd.Command("explain", "Say what a performance variable becomes, and which rules decide it."))
 	return c
 }
@@ -65,24 +58,20 @@ func (c *configCommand) check(std cli.Stdio) error {
 	return nil
 }
 
-// show writes rules as one rule file: the shipped ones, or those of files with the shipped ones behind them.
+// show writes the shipped rule files one after the other, in the order in which they hold.
 func (c *configCommand) show(std cli.Stdio) error {
-	if err := configuration.CheckPaths(c.showName+": --config.file", c.shown); err != nil {
-		return err
-	}
-	show := configuration.Shipped
-	if len(c.shown) > 0 {
-		if c.defaultsOnly {
-			return cli.Usagef("%s: --defaults shows the shipped rules alone; it can't be used with --config.file",
-				c.showName)
+	files := rules.DefaultFiles()
+	names, err := fs.Glob(files, "*/*.yaml")
+	for _, name := range names {
+		var text []byte
+		if text, err = fs.ReadFile(files, name); err != nil {
+			break
 		}
-		show = func() (string, error) { return configuration.Effective(c.shown) }
+		if _, err = fmt.Fprintf(std.Out, "# ---- %s\n%s\n", name, text); err != nil {
+			break
+		}
 	}
-	text, err := show()
 	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprint(std.Out, text); err != nil {
 		return fmt.Errorf("%s: writing: %w", c.showName, err)
 	}
 	return nil

@@ -241,7 +241,6 @@ func TestErrorLines(t *testing.T) {
 
 	busy := startExporter(t, filepath.Join(dir, "busy.sock"))
 	busyAddress := strings.TrimPrefix(busy.url, "http://")
-	deaf := startExporter(t, filepath.Join(dir, "deaf.sock"), "--control.socket=")
 	lone := filepath.Join(cmdtest.ShortDir(t), "agent.sock") // nobody has a control socket beside it
 
 	for _, test := range []struct {
@@ -343,10 +342,6 @@ func TestErrorLines(t *testing.T) {
 		{"OTLP: no file of headers", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
 			"--control.socket=", "--otlp.header-file=" + dir + "/none"}, cli.Failure,
 			"--otlp.header-file " + dir + "/none: no such file or directory"},
-		{"push: waits for nothing", nil, []string{"push", "--wait=1s"}, cli.Usage,
-			"push: --wait is of no use without --once"},
-		{"push: negative wait", nil, []string{"push", "--once", "--wait=-1s"}, cli.Usage,
-			"push: --wait -1s: must not be negative"},
 		{"push: socket in use", nil, []string{"push", "--agent.socket=" + busy.socket,
 			"--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,
 			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose " +
@@ -356,16 +351,12 @@ func TestErrorLines(t *testing.T) {
 			"push: the exporter of this node: refused: this exporter does not push: start it with --otlp, or with " +
 				"OTEL_EXPORTER_OTLP_ENDPOINT in its environment"},
 		{"push once: an exporter that has its own flags", nil, []string{"push", "--once",
-			"--agent.socket=" + busy.socket, "--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,
-			"push: the exporter at " + filepath.Join(dir, sockets.ControlFile) + " pushes where and how it has been " +
-				"told when it was started: leave the flags of --otlp… out"},
-		{"push once: an exporter that can't be asked", nil, []string{"push", "--once",
-			"--agent.socket=" + deaf.socket, "--control.socket=" + dir + "/none.sock"}, cli.Failure,
-			"push: an exporter listens at the agent socket " + deaf.socket + " that has no control socket, over " +
-				"which it could be asked to push; start it with one, or wait for its end"},
-		{"push once: no ranks", nil, []string{"push", "--once", "--agent.socket=" + lone, "--wait=10ms"}, cli.Failure,
-			"push: no rank has connected to " + lone + " within 10ms, so there is nothing to push; are there jobs " +
-				"under mpit-exporter exec on this node, and do they look there (MPIT_SOCKET)?"},
+			"--agent.socket=" + busy.socket, "--otlp.endpoint=http://127.0.0.1:1"}, cli.Usage,
+			"push: the exporter of this node pushes where and how it has been told when it was started: leave the " +
+				"flags of --otlp… out"},
+		{"push once: no exporter", nil, []string{"push", "--once", "--agent.socket=" + lone}, cli.Failure,
+			"push: no exporter answers at " + filepath.Join(filepath.Dir(lone), sockets.ControlFile) + "; start one on " +
+				"this node, or say with --control.socket where it listens"},
 		{"list: a comparison of a part", nil, []string{"list", "--compare=old.json", "--cvars"}, cli.Usage,
 			"list: --save and --compare are about all that there is, and have a form of their own; leave out --all, " +
 				"--cvars, --objects, --categories, --category and --output"},

@@ -17,16 +17,32 @@ const (
 	Collective                  // returns when all of a communicator have taken part
 	File                        // works on a file
 	Poll                        // tests or probes, and the first microsecond after one that was unsuccessful
+	Finalize                    // is in MPI_Finalize
+	Ended                       // has ended, and another rank of its world on the node runs
 	TimeStates                  // how many there are
 )
 
 // TimeStateNames are their names, in labels and JSON.
-var TimeStateNames = [TimeStates]string{"outside", "send", "wait", "collective", "file", "poll"}
+var TimeStateNames = [TimeStates]string{"outside", "send", "wait", "collective", "file", "poll", "finalize",
+	"ended"}
 
 // StateSeconds is how long a rank has been in each state, in seconds.
 type StateSeconds [TimeStates]float64
 
-// Sum is the time for which the rank has been observed.
+// Inside is the time in MPI that is of a kind of calls.
+func (s *StateSeconds) Inside() float64 {
+	return s[Send] + s[Wait] + s[Collective] + s[File] + s[Poll]
+}
+
+// Plus is both together.
+func (s StateSeconds) Plus(more StateSeconds) StateSeconds {
+	for i := range s {
+		s[i] += more[i]
+	}
+	return s
+}
+
+// Sum is all of it.
 func (s *StateSeconds) Sum() (seconds float64) {
 	for _, in := range s {
 		seconds += in

@@ -404,44 +404,6 @@ func TestOTLPReceiverKilledUnderLoad(t *testing.T) {
 	t.Logf("rounds: %v", refused.Value)
 }
 
-// Where no exporter serves the node, push --once is one for a few seconds; the job runs on without it.
-func TestPushOnceAlone(t *testing.T) {
-	t.Parallel()
-	receiver := receive(t, otlptest.Options{Protocol: otlptest.HTTP})
-	socket := filepath.Join(suite.Dir(t), "agent.sock")
-	run := suite.Run(t, harness.Job{
-		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"41", harness.HoldDir}, Socket: socket,
-	})
-	run.AtHold(t, "queued")
-	queued := func() float64 {
-		got, _, err := one(t, receiver, unexpectedQueue, run.ID, "backlog", "1")
-		require.NoError(t, err)
-		return got.value
-	}
-
-	nowhere := pushOnce(t, socket, nil, "--otlp.endpoint=http://"+harness.FreeAddress(t), "--otlp.timeout=1s")
-	assert.Equal(t, 1, nowhere.Status)
-	assert.Empty(t, nowhere.Stdout)
-	assert.Equal(t, 1, strings.Count(nowhere.Stderr, "\n"), nowhere.Stderr)
-
-	result := pushOnce(t, socket, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL()})
-	require.Zero(t, result.Status, "%+v", result)
-	assert.Empty(t, result.Stderr)
-	assert.Regexp(t, `^[1-9][0-9]* points delivered\n$`, result.Stdout)
-	assert.InDelta(t, 41, queued(), 0)
-	assert.NoFileExists(t, socket)
-
-	run.Release(t, "queued")
-	run.AtHold(t, "drained")
-	require.Zero(t, pushOnce(t, socket, nil, "--otlp.endpoint="+receiver.URL()).Status)
-	assert.Zero(t, queued())
-	run.Finish(t, "drained")
-
-	none := pushOnce(t, socket, nil, "--otlp.endpoint="+receiver.URL(), "--wait=2500ms")
-	assert.Equal(t, 1, none.Status)
-	assert.Contains(t, none.Stderr, "no rank has connected to "+socket+" within 2.5s")
-}
-
 // An exporter that only pushes has no port. When it is told to end it pushes once more, while the ranks are there.
 func TestPushWithoutHTTP(t *testing.T) {
 	t.Parallel()

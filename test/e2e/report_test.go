@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,6 +33,9 @@ type reported struct {
 			Rank int    `json:"rank"`
 			Node string `json:"node"`
 		} `json:"late"`
+		Efficiency struct {
+			Parallel float64 `json:"parallel"`
+		} `json:"efficiency"`
 	} `json:"verdict"`
 	Calls []struct {
 		Function string  `json:"function"`
@@ -99,6 +103,48 @@ func expectUneven(t *testing.T, r *reported, output string) {
 	assert.InDelta(t, 4*reportSteps, calls, 4, "a last step agrees to stop")
 	assert.LessOrEqual(t, seconds, own)
 	assert.Greater(t, seconds, 0.9*own, "the program's clock is read around the calls")
+}
+
+// Ranks that have done their work wait in MPI_Finalize for the others, and their efficiency says so: while they wait,
+// and in the report.
+func TestWorkThatNobodySharesOut(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			exporter := suite.Exporter(t)
+			run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 4, Program: "alone.c", Args: []string{"4", "4", "16", "4.7"},
+				Socket: exporter.Socket, Exec: []string{"--calls"}})
+			spent := func(s *harness.Scrape, rank int, state string) float64 {
+				series, err := s.One("mpit_rank_seconds_total", run.Labels(rank).With("state", state))
+				require.NoError(t, err)
+				return series.Value
+			}
+			exporter.Await(t, "ranks in MPI_Finalize", func(s *harness.Scrape) error {
+				if err := ended(run, "finalize", 0, 1, 3)(s); err != nil {
+					return err
+				}
+				for _, rank := range []int{0, 1, 3} {
+					waited, all := spent(s, rank, "finalize"), 0.0
+					for _, state := range s.Select("mpit_rank_seconds_total", run.Labels(rank)) {
+						all += state.Value
+					}
+					if runs := spent(s, 2, "outside"); waited < 4 || math.Abs(all-runs) > 1.5 {
+						return fmt.Errorf("rank %d: %v s of %v in MPI_Finalize, while rank 2 has run for %v", rank, waited, all, runs)
+					}
+				}
+				return s.Expect("mpit_rank_up", run.Labels(2), 1)
+			})
+			result := run.Finish(t)
+			require.Zero(t, result.Status, result.Stderr)
+			exporter.Await(t, "its end", ended(run, "finalize"))
+			answer := suite.Start(t, []string{suite.Binary(), "report", "--output=json", "--url=" + exporter.URL(""),
+				"--jobid=" + run.ID}, nil).Wait(t)
+			require.Zero(t, answer.Status, answer.Stderr)
+			r := reportIn(t, []byte(answer.Stdout))
+			assert.InDelta(t, (4+4+16+4.7)/(4*16), r.Verdict.Efficiency.Parallel, 0.04, r.Verdict.Text)
+			assert.Equal(t, 2, r.Verdict.Late.Rank, r.Verdict.Text)
+		})
+	}
 }
 
 // One word on the command line, one file after the run, with no exporter installed; it names the late rank and has the

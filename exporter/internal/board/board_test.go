@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -50,7 +51,7 @@ func pageRank(number int, name string, values ...string) (*Rank, *fixed) {
 func show(p *Board, r *Rank, f *fixed, up ...bool) {
 	p.describing.begin([]*Rank{r}, 100, 100)
 	p.Update(r, f, &f.facts)
-	p.Conclude(r, mpit.EndNone, !slices.Contains(up, false))
+	p.Conclude(r, mpit.EndNone, !slices.Contains(up, false), api.StateSeconds{})
 }
 
 func countingPage() (*Board, map[string]int) {

@@ -59,8 +59,9 @@ var (
 	familyRankSeconds = counter("mpit_rank_seconds_total", "",
 		"The rank's time by what it does, of the thread that initialised MPI and to the moment, a call that has not "+
 			"returned included: outside MPI, or in calls that send (hand data over, or start something), wait (for "+
-			"messages, requests, windows), are collective, work on a file, or poll (tests and probes). The sum is the "+
-			"time for which calls were measured. Only for ranks with the call profile.",
+			"messages, requests, windows), are collective, work on a file, or poll (tests and probes); the sum of "+
+			"these is the time for which calls were measured. After it finalize (in MPI_Finalize) and ended, while "+
+			"other ranks of its world run on the node. Only for ranks with the call profile.",
 		rankLabels, []string{"state"})
 	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
 		rankLabels[:3], []string{"metric"})
@@ -81,7 +82,10 @@ func stateRows() (rows []exposition.Row) {
 	for i, name := range api.TimeStateNames {
 		rows = append(rows, exposition.Row{
 			Labels: []mapping.Label{{Name: "state", Value: name}},
-			Number: func(o exposition.Owner) float64 { return o.(*portrait).Calls.State[i] },
+			Number: func(o exposition.Owner) float64 {
+				r := o.(*portrait)
+				return r.Calls.State[i] + r.since[i]
+			},
 		})
 	}
 	return rows

@@ -22,7 +22,8 @@ type portrait struct {
 	refresh uint64 // the last one that has seen the rank
 	up      bool   // all its series stand on the page; else the lasting ones alone
 
-	end mpit.EndReason
+	end   mpit.EndReason
+	since api.StateSeconds // its end
 	*Facts
 	summands []summand
 	sums     sums
@@ -234,10 +235,11 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 	}
 }
 
-// Conclude brings the rest of what stands on the page for a rank up to date, whether it could be copied or not.
-func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool) {
+// Conclude brings the rest of what stands on the page for a rank up to date, whether it could be copied or not. since is
+// its time since its end.
+func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool, since api.StateSeconds) {
 	r := b.portrait(of)
-	r.up, r.end = up, end
+	r.up, r.end, r.since = up, end, since
 	key := sheetKey{end: r.end, sampled: r.Sampled, controlled: r.controlled(), profiled: r.Calls != nil,
 		long: r.long()}
 	if r.process == nil || r.process.key != key {

@@ -1,4 +1,4 @@
-// Package process knows how a process has ended.
+// Package process knows whether and how a process has ended.
 package process
 
 import (
@@ -17,6 +17,15 @@ type Handle struct {
 // New takes the descriptor of a process over (mpit.Session.Process); nil: there is none.
 func New(file *os.File) Handle { return Handle{file: file} }
 
+// Gone says that the process has ended, whether its parent has waited for it or not; false: it runs, or isn't known.
+func (h *Handle) Gone() bool {
+	if h.file == nil {
+		return false
+	}
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(h.file.Fd()), Events: unix.POLLIN}}, 0) //nolint:gosec // a descriptor
+	return n > 0 && err == nil
+}
+
 // Status is how the process has ended, "exit 3" or "SIGSEGV", and known once. "": it runs, it is not known yet, or
 // has been told before. Linux before 6.15 doesn't tell.
 func (h *Handle) Status() string {
@@ -24,15 +33,11 @@ func (h *Handle) Status() string {
 		return ""
 	}
 	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
-	err := unix.IoctlPidfdInfo(int(h.file.Fd()), &info)
-	switch {
-	case err == nil && info.Mask&unix.PIDFD_INFO_EXIT != 0:
-		h.Close()
-		return describe(unix.WaitStatus(uint32(info.Exit_code))) //nolint:gosec // the bits of a wait status
-	case err != nil && err != unix.ESRCH: //nolint:errorlint // it comes from the kernel as it is
-		h.Close() // an older kernel
+	if err := unix.IoctlPidfdInfo(int(h.file.Fd()), &info); err != nil || info.Mask&unix.PIDFD_INFO_EXIT == 0 {
+		return ""
 	}
-	return ""
+	h.Close()
+	return describe(unix.WaitStatus(uint32(info.Exit_code))) //nolint:gosec // the bits of a wait status
 }
 
 // Close gives the descriptor back. It may be called more than once.

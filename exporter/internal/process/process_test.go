@@ -24,9 +24,11 @@ func TestStatus(t *testing.T) {
 			require.NoError(t, cmd.Start())
 			h := open(t, cmd.Process.Pid)
 			assert.Empty(t, h.Status(), "while it runs")
+			assert.False(t, h.Gone())
 			_, err = in.Write([]byte("\n"))
 			require.NoError(t, err)
 			_ = cmd.Wait()
+			assert.True(t, h.Gone())
 			if got := h.Status(); got != "" || kernelTells(t) {
 				assert.Equal(t, test.want, got)
 			}
@@ -44,6 +46,7 @@ func TestStatusOfZombie(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	h := open(t, cmd.Process.Pid)
 	require.NoError(t, unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil))
+	assert.True(t, h.Gone())
 	status := h.Status() // a kernel may not know it before the parent does
 	_ = cmd.Wait()
 	if status == "" {
@@ -55,6 +58,7 @@ func TestStatusOfZombie(t *testing.T) {
 func TestNoHandle(t *testing.T) {
 	h := New(nil)
 	assert.Empty(t, h.Status())
+	assert.False(t, h.Gone())
 	h.Close()
 }
 

@@ -15,8 +15,9 @@ import (
 
 const second = time.Second
 
+// sum is the time observed.
 func sum(t *Time) (all time.Duration) {
-	for _, d := range t {
+	for _, d := range t[:api.Finalize] {
 		all += d
 	}
 	return all
@@ -68,16 +69,17 @@ func TestAnyClaims(t *testing.T) {
 	for range 2000 {
 		var spent Time
 		var u mpit.UnderWay
-		longest := time.Duration(0)
+		longest, finalize := time.Duration(0), time.Duration(0)
 		for range 30 {
-			u.Observed = claim(u.Observed)
+			u.Observed, u.Finalize = claim(u.Observed), claim(u.Finalize)
 			for kind := range u.InsideBy {
 				u.InsideBy[kind] = claim(u.InsideBy[kind])
 			}
 			was := spent
 			spent.Add(&u)
-			longest = max(longest, u.Observed)
+			longest, finalize = max(longest, u.Observed), max(finalize, u.Finalize)
 			require.Equal(t, longest, sum(&spent))
+			require.Equal(t, finalize, spent[api.Finalize])
 			for state := range spent {
 				require.GreaterOrEqual(t, spent[state], was[state], api.TimeStateNames[state])
 			}

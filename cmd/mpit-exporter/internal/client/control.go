@@ -39,14 +39,6 @@ func NewControl() Control {
 	return Control{runDir: sockets.SystemRunDir, userDir: os.Getenv("XDG_RUNTIME_DIR")}
 }
 
-// NoExporterError says that nobody listens at any of these paths.
-type NoExporterError struct{ places []string }
-
-func (e *NoExporterError) Error() string {
-	return "no exporter answers at " + strings.Join(e.places, " or ") +
-		"; start one on this node, or say with --control.socket where it listens"
-}
-
 // places are the paths at which a control socket may be.
 func (c *Control) places() []string {
 	if c.Socket != "" {
@@ -64,8 +56,8 @@ func (c *Control) places() []string {
 	return list
 }
 
-// Dial connects to the first of the places at which somebody listens. The error is a *NoExporterError if nobody does.
-func (c *Control) Dial(ctx context.Context) (net.Conn, error) {
+// dial connects to the first of the places at which somebody listens.
+func (c *Control) dial(ctx context.Context) (net.Conn, error) {
 	places := c.places()
 	for _, path := range places {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
@@ -77,7 +69,8 @@ func (c *Control) Dial(ctx context.Context) (net.Conn, error) {
 			return nil, fmt.Errorf("connecting to the exporter at %s: %w", path, err)
 		}
 	}
-	return nil, &NoExporterError{places}
+	return nil, fmt.Errorf("no exporter answers at %s; start one on this node, or say with --control.socket where it "+
+		"listens", strings.Join(places, " or "))
 }
 
 // Ask sends a request and hands the answer to decode, which says whether it is one of an exporter's.
@@ -89,7 +82,7 @@ func (c *Control) Ask(ctx context.Context, method, path string, body []byte, dec
 	if err != nil {
 		return err
 	}
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx) }
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) }
 	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {

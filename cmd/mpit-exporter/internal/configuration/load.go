@@ -1,5 +1,4 @@
-// Package configuration reads rule files for the command: for an exporter (Load), and as text for people (Shipped and
-// Effective).
+// Package configuration reads rule files for the command, as an exporter wants them.
 //
 // What rules mean is mapping's, and so are their mistakes; here is which files there are and how they are put
 // together.

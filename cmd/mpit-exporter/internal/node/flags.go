@@ -26,8 +26,7 @@ type Flags struct {
 
 	OTLP *OTLPFlags
 
-	log      promslog.Config
-	LogLevel bool // the user has named it
+	log promslog.Config
 }
 
 // AddFlags adds them to a command, with those of OTLP; always: it is a command that does nothing but push.
@@ -55,7 +54,7 @@ func AddFlags(cmd *kingpin.CmdClause, always bool) *Flags {
 	cmd.Flag("cvar.interval", "How often their values are read again, at scrapes.").Default("5m").
 		DurationVar(&f.cvarInterval)
 	cmd.Flag(promslogflag.LevelFlagName, promslogflag.LevelFlagHelp).Default("info").
-		HintOptions(promslog.LevelFlagOptions...).IsSetByUser(&f.LogLevel).SetValue(f.log.Level)
+		HintOptions(promslog.LevelFlagOptions...).SetValue(f.log.Level)
 	cmd.Flag(promslogflag.FormatFlagName, promslogflag.FormatFlagHelp).Default("logfmt").
 		HintOptions(promslog.FormatFlagOptions...).SetValue(f.log.Format)
 	return f

@@ -60,7 +60,6 @@ type Options struct {
 	Listen      func() error              // opens what else is listened on; may be nil
 	AgentSocket []mpit.ListenOption       // of the ranks' socket
 	FinalTaken  func(ctx context.Context) // see exporter.Config
-	Single      bool                      // for a single push: no control socket, whatever the flags say
 }
 
 // Open opens all sockets and makes all parts. Failures are not logged, only returned. The caller must close the node.
@@ -128,7 +127,7 @@ func (n *Node) openSockets(options Options) (err error) {
 			return err
 		}
 	}
-	if options.Single || n.flags.Control == "" && n.flags.controlNamed {
+	if n.flags.Control == "" && n.flags.controlNamed {
 		return nil
 	}
 	if n.control, err = sockets.ListenControl(n.flags.Control, n.socket.Path()); err != nil {

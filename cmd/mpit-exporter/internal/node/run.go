@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
@@ -127,32 +126,6 @@ func (n *Node) watchedSockets() []sockets.Watched {
 		})
 	}
 	return list
-}
-
-// PushOnce serves ranks for so long, then pushes once. It returns how many points were delivered.
-func (e *Enclosed) PushOnce(ctx context.Context, wait time.Duration) (points int, err error) {
-	n := e.node
-	failed := make(chan error, 1)
-	ranks := begin(context.WithoutCancel(ctx), "serving ranks on "+n.socket.Path(), failed,
-		func(ctx context.Context) error {
-			return n.Exporter.Serve(ctx, n.socket.Listener)
-		})
-	defer func() { err = errors.Join(err, ranks.end()) }()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return 0, errors.New("interrupted while ranks had time to connect; nothing was pushed")
-	case err := <-failed:
-		return 0, err
-	}
-	if len(n.Exporter.Ranks()) == 0 {
-		return 0, fmt.Errorf("no rank has connected to %s within %s, so there is nothing to push; are there jobs "+
-			"under mpit-exporter exec on this node, and do they look there (%s)?", n.socket.Path(),
-			wait, sockets.EnvSocket)
-	}
-	return n.Pusher.Push(ctx)
 }
 
 // notify tells systemd, if it wants to know.

@@ -3,9 +3,11 @@
 // observed is a rank's time in seconds, useful and kind are shares of it; NaN: its calls are not measured.
 export const observed = (r) => Object.values(r.state_seconds).reduce((sum, s) => sum + s, 0) || NaN;
 export const useful = (r) => kind(r, "outside");
-export const kind = (r, state) => r.state_seconds[state] / observed(r);
+export const kind = (r, state) => (r.state_seconds[state] ?? 0) / observed(r);
 
 export const kinds = ["collective", "wait", "poll", "send", "file"];
+// over are the states after a rank's last sample.
+export const over = ["finalize", "ended"];
 
 // isOver says whether a rank has ended.
 export const isOver = (r) => r.state === "ended" || r.state === "gone";
@@ -25,7 +27,7 @@ export function alike(ranks) {
     const same = groups.find(
       ([g]) =>
         near(useful(g), useful(r), 0.05) &&
-        kinds.every((k) => near(kind(g, k), kind(r, k), 0.1)) &&
+        [...kinds, ...over].every((k) => near(kind(g, k), kind(r, k), 0.1)) &&
         stateOf(g) === stateOf(r) &&
         placeOf(g) === placeOf(r) &&
         g.node === r.node,

@@ -4,7 +4,7 @@ import { of } from "./address.js";
 import { fillBar, makeBar } from "./bar.js";
 import { byId, element, plain, say } from "./dom.js";
 import { percent } from "./number.js";
-import { alike, count, kind, kinds, numbers, stateOf, useful } from "./ranges.js";
+import { alike, count, kind, kinds, numbers, over, stateOf, useful } from "./ranges.js";
 import { Rows } from "./rows.js";
 
 // few ranks have a line each.
@@ -14,7 +14,7 @@ const share = (x) => (Number.isNaN(x) ? "–" : percent(x));
 const parts = (r) =>
   Number.isNaN(useful(r))
     ? null
-    : ["useful", ...kinds].map((name) => ({ name, share: name === "useful" ? useful(r) : kind(r, name) }));
+    : ["useful", ...kinds, ...over.filter((name) => kind(r, name) > 0)].map((name) => ({ name, share: name === "useful" ? useful(r) : kind(r, name) }));
 
 export class RankTable {
   constructor() {

@@ -55,7 +55,7 @@ func (v *view) whole() []part {
 	if all.Time.Sum() == 0 {
 		return nil
 	}
-	return partsOf(&all)
+	return slices.DeleteFunc(partsOf(&all), func(p part) bool { return p.Share == 0 })
 }
 
 // maxMatrix is up to how many ranks there is a matrix of who sends to whom.
@@ -93,5 +93,6 @@ func (v *view) matrix() [][]cell {
 // partsOf are a rank's time by what it does.
 func partsOf(r *job.Rank) []part {
 	return []part{{"useful", r.Useful()}, {"send", r.Share(api.Send)}, {"file", r.Share(api.File)},
-		{"collective", r.Share(api.Collective)}, {"wait", r.Share(api.Wait)}, {"poll", r.Share(api.Poll)}}
+		{"collective", r.Share(api.Collective)}, {"wait", r.Share(api.Wait)}, {"poll", r.Share(api.Poll)},
+		{"finalize", r.Share(api.Finalize)}, {"ended", r.Share(api.Ended)}}
 }

@@ -351,7 +351,8 @@ func (v *vector) answers() []api.ValueList {
 		s := &r.Rank
 		// When a rank has ended Prometheus doesn't know: it was observed from its beginning to its end.
 		if (s.State == "ended" || s.State == job.StateGone) && s.Started != nil && s.Calls != nil {
-			ended := s.Started.Add(time.Duration(s.Calls.State.Sum() * float64(time.Second)))
+			ended := s.Started.Add(time.Duration((s.Calls.State[api.Outside] + s.Calls.State.Inside()) *
+				float64(time.Second)))
 			s.Ended = &ended
 		}
 		list.Ranks = append(list.Ranks, r.RankValues)

@@ -47,7 +47,7 @@ type row struct {
 
 // part is a piece of a bar.
 type part struct {
-	Class string  // useful, send, wait, collective, file
+	Class string  // useful, or another state's name
 	Share float64 // of the bar
 }
 
@@ -146,7 +146,7 @@ func secondsOf(calls []job.Call) (seconds float64) {
 // inside is all ranks' time in MPI, of the threads that initialised it.
 func inside(r *job.Report) (seconds float64) {
 	for i := range r.Ranks {
-		seconds += r.Ranks[i].Time.Sum() - r.Ranks[i].Time[api.Outside]
+		seconds += r.Ranks[i].Time.Inside()
 	}
 	return seconds
 }
@@ -164,8 +164,15 @@ func bytesACall(c *job.Call) string {
 
 func (v *view) ranks() section {
 	s := section{Title: "Ranks, from late to early", Heads: []string{"RANK", "NODE", "STATE", "USEFUL", "SEND", "FILE",
-		"COLLECTIVE", "WAIT", "POLL"}}
+		"COLLECTIVE", "WAIT", "POLL", "FINALIZE", "ENDED"}}
 	list := v.report.Ranks
+	rare := 2 // states at the end that most jobs' ranks are not in
+	for i := range list {
+		if list[i].Share(api.Finalize, api.Ended) >= 0.005 {
+			rare = 0
+		}
+	}
+	s.Heads = s.Heads[:len(s.Heads)-rare]
 	for i := range list {
 		if len(list) > shownLate+shownEarly && i >= shownLate && i < len(list)-shownEarly {
 			if i == shownLate {
@@ -180,7 +187,7 @@ func (v *view) ranks() section {
 		}
 		parts := partsOf(r)
 		cells := []string{name, r.Node, cmp.Or(r.End, r.State)}
-		for _, p := range parts {
+		for _, p := range parts[:len(parts)-rare] {
 			if r.Time.Sum() > 0 {
 				cells = append(cells, units.Percent(p.Share))
 			} else {

@@ -151,18 +151,12 @@ func ListenControl(path, agentPath string) (*mpit.Socket, error) {
 	return s, nil
 }
 
-// InUseError says where another exporter is.
-type InUseError struct{ text string }
-
-func (e *InUseError) Error() string { return e.text }
-
 // socketError says which socket could not be made, why, and what to do.
 func socketError(what, flag, path string, err error) error {
 	remedy := "choose another place with " + flag
 	switch {
 	case errors.Is(err, mpit.ErrSocketInUse):
-		return &InUseError{fmt.Sprintf("%s %s: another exporter that is alive listens there; stop it or %s", what,
-			path, remedy)}
+		return fmt.Errorf("%s %s: another exporter that is alive listens there; stop it or %s", what, path, remedy)
 	case len(path) > MaxPath:
 		return fmt.Errorf("%s %s: the path is longer than the %d bytes that a socket's may have; %s", what, path,
 			MaxPath, remedy)

@@ -110,10 +110,17 @@ func newGroup(r *job.Rank) *group {
 // ranks are the groups, from late to early.
 func ranks(r *job.Report, groups []*group, columns int) grid {
 	g := grid{columns: []column{{"RANKS", false, ""}, {"USEFUL", true, ""}, {"SEND", true, ""}, {"WAIT", true, ""},
-		{"COLLECTIVE", true, ""}, {"FILE", true, ""}, {"POLL", true, ""}, {"STATE", false, ""}, {"HOST", false, ""}}}
-	if r.Verdict.Efficiency == nil { // no call is measured
-		g.columns = slices.Delete(g.columns, 1, 1+len(api.StateSeconds{}))
+		{"COLLECTIVE", true, ""}, {"FILE", true, ""}, {"POLL", true, ""}, {"FINALIZE", true, ""}, {"ENDED", true, ""},
+		{"STATE", false, ""}, {"HOST", false, ""}}}
+	// Most jobs' ranks are not in the last two states; where no call is measured, in none that is known.
+	states, end := 0, 1+len(api.StateSeconds{})
+	if r.Verdict.Efficiency != nil {
+		states = end - 1
+		if !slices.ContainsFunc(groups, func(g *group) bool { return g.sums[api.Finalize]+g.sums[api.Ended] >= 0.005 }) {
+			states -= 2
+		}
 	}
+	g.columns = slices.Delete(g.columns, 1+states, end)
 	isLate := func(of *group) bool {
 		late := r.Verdict.Late
 		return late != nil && len(of.ranks) == 1 && late.Rank == of.first.Rank && late.Dup == of.first.Dup
@@ -126,7 +133,7 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 		case of.first.State == "late", isLate(of):
 			tone = Poor
 		}
-		row := cells(tone, of.name(), "", "", "", "", "", "", stateOf(of.first), of.host())
+		row := cells(tone, of.name(), "", "", "", "", "", "", "", "", stateOf(of.first), of.host())
 		if of.first.Time.Sum() > 0 {
 			for i, sum := range of.sums {
 				row[1+i] = Piece{Text: units.Percent(sum / float64(len(of.ranks))), Tone: tone}
@@ -135,10 +142,7 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 				row[1].Text = fmt.Sprintf("%.0f-%s", 100*of.low, units.Percent(of.high))
 			}
 		}
-		if r.Verdict.Efficiency == nil {
-			row = slices.Delete(row, 1, 1+len(api.StateSeconds{}))
-		}
-		g.rows = append(g.rows, row)
+		g.rows = append(g.rows, slices.Delete(row, 1+states, end))
 	}
 	if width := min(columns-g.width()-2, 30); width >= 8 && r.Verdict.Efficiency != nil { // there is room for strips
 		g.columns = slices.Insert(g.columns, 1, column{})
