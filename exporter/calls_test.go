@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -186,6 +187,40 @@ func TestSumsOfCalls(t *testing.T) {
 	}
 	assert.Equal(t, map[string]float64{"mpit_call_messages_total": 3, "mpit_call_collectives_total": 2,
 		"mpit_call_collective_seconds_total": 3}, sums())
+	functions := func(page map[string]float64, n *node) (listed, known int) {
+		for name := range page {
+			if strings.HasPrefix(name, "mpit_call_time_") {
+				listed++
+			}
+		}
+		values, err := n.Values(t.Context(), api.Selector{}, false)
+		require.NoError(t, err)
+		for _, v := range values.Ranks[0].Variables {
+			if v.Metric == "mpit_call_time_seconds" {
+				known += len(v.Series)
+			}
+		}
+		return listed, known
+	}
+	listed, known := functions(n.scrape(), n)
+	assert.NotZero(t, listed)
+	assert.Equal(t, 10, known)
+
+	// A light profile has the same sums, and its functions in the API alone.
+	cfg.Hello.Attributes = maps.Clone(cfg.Hello.Attributes)
+	cfg.Hello.Attributes["MPIT_CALLS"] = "sizes,light"
+	heavy := sums()
+	n = startNode(t, Config{})
+	light := mpittest.New(cfg)
+	n.connect(light)
+	assert.Equal(t, heavy, sums())
+	listed, known = functions(n.scrape(), n)
+	assert.Zero(t, listed)
+	assert.Equal(t, 10, known)
+	assert.NotContains(t, get(n.Handler(), "/metrics").Body.String(), "# TYPE mpit_objects")
+	assert.NotContains(t, get(n.Handler(), "/metrics").Body.String(), "# TYPE mpit_call_time_seconds")
+
+	r = light
 	require.NoError(t, r.Add("mpit_call_time_MPI_Isend", mpit.ClassTimer, named, mpittest.Distribution(time.Second)...))
 	assert.InDelta(t, 4, sums()["mpit_call_messages_total"], 0)
 }

@@ -1,6 +1,8 @@
 package exporter
 
 import (
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -137,6 +139,7 @@ func newRank(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 		Rank: board.Rank{
 			Key: h.ID, ID: w.ID, UID: peer.UID, Started: h.InitTime, About: api.StatusOf(&h, peer, w),
 			Labels: board.Labels(w.ID),
+			Light:  slices.Contains(strings.Split(h.Attributes["MPIT_CALLS"], ","), "light"),
 		},
 		library: mapping.ParseLibrary(h.LibraryVersion),
 	}

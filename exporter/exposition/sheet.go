@@ -13,6 +13,9 @@ import (
 // Sheet is some of an owner's series, which come and go together: entries, one part of them for each family. What
 // readers of protobuf and of metric data need besides is made when they come, and kept.
 type Sheet struct {
+	// Unlisted says which of its series, by their names, stand on no page, and only Shown has them; nil: none.
+	Unlisted func(name string) bool
+
 	owner Owner // nil: nobody
 	live  bool  // else the lasting series alone stand on the page
 	gone  bool  // from the page
@@ -43,6 +46,7 @@ type entry struct {
 	value          float64         // not of histograms
 	since          int64           // when it began to count, in Unix nanoseconds; 0: not known
 	valid, lasting bool
+	unlisted       bool // it stands on no page; Shown has it
 }
 
 // ownNumber is where a number of the exporter's own stands, and what it is.
@@ -51,8 +55,10 @@ type ownNumber struct {
 	value func(o Owner) float64
 }
 
-// shown says whether the entry stands on the page now; live, whether its sheet is.
-func (e *entry) shown(live bool) bool { return e.valid && (live || e.lasting) }
+// known says whether the entry has a number now, shown whether it stands on the page; live, whether its sheet is.
+func (e *entry) known(live bool) bool { return e.valid && (live || e.lasting) }
+
+func (e *entry) shown(live bool) bool { return e.known(live) && !e.unlisted }
 
 // NewSheet returns an empty sheet of an owner; nil is nobody. All its series stand on the page.
 func NewSheet(o Owner) *Sheet { return &Sheet{owner: o, live: true} }
@@ -179,7 +185,8 @@ func (p *Page) Fill(s *Sheet, all []*mapping.Series, refused func(name string) b
 		from := len(s.entries)
 		for i, at := range list {
 			l := maker.of(at.series.Labels)
-			s.entries = append(s.entries, entry{text: l.text, labels: l, series: at.series})
+			s.entries = append(s.entries, entry{text: l.text, labels: l, series: at.series,
+				unlisted: s.Unlisted != nil && s.Unlisted(at.family.name)})
 			if i+1 == len(list) || list[i+1].family != at.family {
 				p.insert(at.family, s, from)
 				from = len(s.entries)
@@ -207,20 +214,20 @@ func (p *Page) Roomier(s *Sheet) bool {
 	return slices.ContainsFunc(s.inTheWay, func(f *family) bool { return p.byName[f.name] != f })
 }
 
-// Shown is what an owner has in one family, and stands on the page now.
+// Shown is what an owner has in one family, and stands on the page now or is unlisted.
 type Shown struct {
 	family *family
 	sheet  *Sheet
 	places []int
 }
 
-// Shown lists what of a sheet stands on the page now, by the families' names.
+// Shown lists what of a sheet stands on the page now or is unlisted, by the families' names.
 func (s *Sheet) Shown() []Shown {
 	var all []Shown
 	for _, part := range s.parts {
 		of := Shown{family: part.family, sheet: s}
 		for i := part.from; i < part.to; i++ {
-			if s.entries[i].shown(s.live) {
+			if s.entries[i].known(s.live) {
 				of.places = append(of.places, int(i))
 			}
 		}

@@ -34,9 +34,13 @@ func (r *Rank) on(c Called) communicator {
 	return of
 }
 
-// parts are the ranks that have worked together: those that have called on one object, in a whole run more than a few
-// times or for long, as all have called on MPI_COMM_WORLD once.
+// parts are the ranks that have worked together: those that are in a communicator, or have called on a window or file,
+// on which one of them has called; in a whole run, more than a few times or for long, as all have called on
+// MPI_COMM_WORLD once. Where it isn't known which communicators ranks are in, all are one part.
 func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
+	if slices.ContainsFunc(observed, func(of *Rank) bool { return len(of.Comms) == 0 }) {
+		return [][]*Rank{observed}
+	}
 	root := make([]int, len(observed))
 	for i := range root {
 		root[i] = i
@@ -48,25 +52,29 @@ func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
 		}
 		return i
 	}
-	seen := map[communicator]int{} // one of the ranks that share it
+	used := map[communicator]int{} // and one of the ranks that share it
 	for c := range r.Calls {
 		call := &r.Calls[c]
-		if call.Object == "" || len(call.ranks) == 0 {
-			continue
-		}
 		often := !r.Whole || call.Calls > 3*float64(len(call.ranks))
 		for i, of := range observed {
-			if spent, is := call.ranks[of.who()]; is && (often || spent >= noted*of.Time.Sum()) {
+			if spent, is := call.ranks[of.who()]; is && call.Object != "" && (often || spent >= noted*of.Time.Sum()) {
 				on := of.on(call.Called)
-				if with, is := seen[on]; is {
+				if with, is := used[on]; is {
 					root[find(i)] = find(with)
 				}
-				seen[on] = i
+				used[on] = i
 			}
 		}
 	}
-	if len(seen) == 0 {
+	if len(used) == 0 { // by whom calls were made isn't known
 		return [][]*Rank{observed}
+	}
+	for i, of := range observed {
+		for _, c := range of.Comms {
+			if with, is := used[communicator{"comm", c.Name, c.ID, c.Size}]; is {
+				root[find(i)] = find(with)
+			}
+		}
 	}
 	by := map[int][]*Rank{}
 	for i, of := range observed {
@@ -231,7 +239,7 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 		if late == nil {
 			break
 		}
-		if _, is := call.ranks[late.who()]; is {
+		if _, is := call.ranks[late.who()]; is || late.on(call.Called).id != "" {
 			shared[object{call.Kind, call.Object}] = true
 		}
 	}

@@ -87,11 +87,15 @@ func TestWhereTimeGoes(t *testing.T) {
 		"all that is seen waits": {[]Rank{collectives(0, 80).member("halo", 3, 10), collectives(1, 80).member("halo", 3,
 			10)}, []Call{barrier(map[int]float64{0: 80, 1: 80})}, Communication, "20 % useful; 80 % of the time is spent in " +
 			"MPI, mostly in MPI_Barrier on halo, and none of the 2 ranks that are observed, of 3, is late"},
-		"ranks that have nothing to do with one another": {[]Rank{of(0, "a", 0, 0, 0, 1), of(1, "a", 0, 0, 0, 50),
-			of(2, "a", 0, 0, 0, 60)}, []Call{calls("MPI_File_write", "zero", 10, map[int]float64{0: 1}),
+		"ranks that have nothing to do with one another": {[]Rank{of(0, "a", 0, 0, 0, 1).member("world", 3, 1),
+			of(1, "a", 0, 0, 0, 50).member("world", 3, 1), of(2, "a", 0, 0, 0, 60).member("world", 3, 1)}, []Call{calls("MPI_File_write", "zero", 10, map[int]float64{0: 1}),
 			calls("MPI_File_write", "one", 10, map[int]float64{1: 50}),
 			calls("MPI_File_write", "two", 10, map[int]float64{2: 60})}, Communication,
 			"rank 1: 50 % useful; 50 % of the time is spent in MPI, mostly in MPI_File_write on one, and no rank is late"},
+		"a rank that has not come yet is a part of the same": {[]Rank{collectives(0, 100).member("world", 2, 5),
+			collectives(1, 0).member("world", 2, 4)}, []Call{calls("MPI_Barrier", "world", 1, map[int]float64{0: 100})},
+			LateRanks, "50 % useful; 50 % of the time ranks wait in MPI_Barrier on world for rank 1 on a, which is " +
+				"outside MPI for 100 % of the time"},
 		"half of them": {[]Rank{collectives(0, 80), collectives(1, 80), collectives(2, 1), collectives(3, 0)}, []Call{
 			barrier(map[int]float64{0: 80, 1: 80, 2: 1, 3: 0})}, Communication, "60 % useful; 40 % of the time is spent in " +
 			"MPI, mostly in MPI_Barrier on halo, and no rank is late"},
@@ -128,19 +132,21 @@ func TestWhereTimeGoes(t *testing.T) {
 
 // What the kernel says of an interval is its part of totals; what was not known before it isn't.
 func TestSinceOfCores(t *testing.T) {
-	at := func(after, core float64, queue *float64) *Report {
+	at := func(after, core, read float64, queue *float64) *Report {
 		r := jobtest.RankOf(0, "node1", 30)
 		r.Rank.Ended, r.Rank.State, r.Rank.EndReason = nil, "up", ""
 		r.Rank.Calls.State[api.Outside] += after
-		r.Rank.Calls.CPU = &api.CPU{Seconds: &core, Queue: queue, Nice: 5}
+		r.Rank.Calls.CPU = &api.CPU{Seconds: &core, Thread: &core, Queue: queue, At: read, Nice: 5}
 		return Of([]api.ValueList{{Time: jobtest.Began.Add(time.Duration(100+after) * time.Second),
 			Ranks: []api.RankValues{r}}}, nil)[0]
 	}
 	queue := 3.0
-	now := at(10, 65, &queue)
-	of := now.Since(at(0, 50, nil).Totals()).Ranks[0]
+	now := at(10, 65, 8, &queue)
+	of := now.Since(at(0, 50, 4, nil).Totals()).Ranks[0]
 	assert.InDelta(t, 15, *of.CPU.Seconds, 1e-9)
+	assert.InDelta(t, 37.5, *of.CPU.Thread, 1e-9, "read 4 s apart, in 10 s")
 	assert.Nil(t, of.CPU.Queue)
+	assert.Nil(t, now.Since(at(0, 50, 8, &queue).Totals()).Ranks[0].CPU.Queue, "not read since")
 	assert.Equal(t, 5, of.CPU.Nice)
 	assert.InDelta(t, 1.5, of.cores, 1e-9)
 	assert.InDelta(t, 65, *now.Ranks[0].CPU.Seconds, 0, "the later report is not changed")

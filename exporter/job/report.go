@@ -144,7 +144,7 @@ type Messages struct {
 	Bytes    float64 `json:"bytes"`
 }
 
-// Rank is one rank. The times are those of the thread that initialised MPI; all zero without a call profile.
+// Rank is one rank. The times are those of one of its threads; all zero without a call profile.
 type Rank struct {
 	Rank    int              `json:"rank"`
 	Dup     int              `json:"dup,omitempty"`

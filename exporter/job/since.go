@@ -26,20 +26,24 @@ type rankTotals struct {
 	cpu  api.CPU
 }
 
-// cpuSince is what the kernel says of a rank, its times those since then.
-func cpuSince(now *api.CPU, before api.CPU) *api.CPU {
+// cpuSince is what the kernel says of a rank, its times those of the seconds since then. Those of a thread are read less
+// often, at other times: they are what they would be in so many seconds.
+func cpuSince(now *api.CPU, before api.CPU, seconds float64) *api.CPU {
 	if now == nil {
 		return nil
 	}
-	since := func(now, before *float64) *float64 {
-		if now == nil || before == nil {
+	since := func(now, before *float64, times float64) *float64 {
+		if now == nil || before == nil || math.IsInf(times, 0) {
 			return nil
 		}
-		return new(less(*now, *before))
+		return new(less(*now, *before) * times)
 	}
-	of := *now
-	of.Seconds, of.Thread = since(now.Seconds, before.Seconds), since(now.Thread, before.Thread)
-	of.Queue = since(now.Queue, before.Queue)
+	of, times := *now, 1.0
+	if now.At > 0 {
+		times = seconds / max(now.At-before.At, 0)
+	}
+	of.Seconds, of.Thread = since(now.Seconds, before.Seconds, 1), since(now.Thread, before.Thread, times)
+	of.Queue = since(now.Queue, before.Queue, times)
 	return &of
 }
 
@@ -78,7 +82,8 @@ func (r *Report) Totals() *Totals {
 		of := &r.Ranks[i]
 		was := rankTotals{pid: of.PID, time: of.Time}
 		if of.CPU != nil {
-			was.cpu = api.CPU{Seconds: of.CPU.Seconds, Thread: of.CPU.Thread, Queue: of.CPU.Queue}
+			was.cpu = api.CPU{Seconds: of.CPU.Seconds, Thread: of.CPU.Thread, Queue: of.CPU.Queue,
+				At: of.CPU.At}
 		}
 		t.ranks[of.who()] = was
 	}
@@ -168,7 +173,7 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 		for state := range r.Time {
 			r.Time[state] = less(r.Time[state], b.time[state])
 		}
-		if r.CPU = cpuSince(r.CPU, b.cpu); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
+		if r.CPU = cpuSince(r.CPU, b.cpu, seconds); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
 			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
 		}
 		if times := r.Time.Sum() / seconds; times > 2 {

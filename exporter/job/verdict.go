@@ -135,7 +135,7 @@ func (r *Report) divide(observed []*Rank, v *Verdict) {
 			worst, of = in.State, part
 		}
 	}
-	if worst == Healthy || len(of) == len(observed) {
+	if worst == Healthy || worst == NoCore { // which is of a node, not of what ranks do together
 		of = observed
 	}
 	r.judge(of, v)
@@ -165,8 +165,8 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	switch {
 	case use.short > 1 || use.short > 0 && v.Late == nil:
 		v.State, v.Late = NoCore, nil
-		v.Text = fmt.Sprintf("%s got a core for %s of the time in which they could run", units.Count(use.short, "rank"),
-			units.Percent(use.got))
+		v.Text = fmt.Sprintf("%s got a core for %s of the time in which %s could run", units.Count(use.short, "rank"),
+			units.Percent(use.got), plural(use.short, "it", "they"))
 	case v.Late != nil && v.Late.Share >= Late:
 		v.State, v.Text = LateRanks, v.Text+late
 	case use.away > 0:

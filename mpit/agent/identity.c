@@ -17,6 +17,8 @@
 /* What names a job, its step, its world: schedulers' and launchers' own words. Policy is the exporter's. */
 static const char *const variables[] = {
 	"MPIT_JOB_ID",
+	/* the exporter shows less of a light call profile */
+	"MPIT_CALLS",
 	/* Slurm */
 	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER",
 	"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_HET_JOB_ID", "SLURM_HET_SIZE", "SLURM_CLUSTER_NAME",

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -144,6 +145,39 @@ func TestWorkThatNobodySharesOut(t *testing.T) {
 			assert.InDelta(t, (4+4+16+4.7)/(4*16), r.Verdict.Efficiency.Parallel, 0.04, r.Verdict.Text)
 			assert.Equal(t, 2, r.Verdict.Late.Rank, r.Verdict.Text)
 		})
+	}
+}
+
+// The time of a rank with several threads is that of one that works, whichever has initialised MPI.
+func TestTimeOfThreads(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		for _, how := range []string{"beside", "first", "equal"} {
+			t.Run(mpi.Name+"/"+how, func(t *testing.T) {
+				exporter := suite.Exporter(t)
+				run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 2, Program: "serving.c", Args: []string{how, "8"},
+					Socket: exporter.Socket, Exec: []string{"--calls"}})
+				now := func() (wait, outside float64) {
+					for _, state := range exporter.Scrape(t).Select("mpit_rank_seconds_total", run.Labels(0)) {
+						switch state.Labels["state"] {
+						case "wait":
+							wait = state.Value
+						case "outside":
+							outside = state.Value
+						}
+					}
+					return wait, outside
+				}
+				exporter.Await(t, "the beginning of it", up(run))
+				time.Sleep(time.Second)
+				wait, outside := now()
+				time.Sleep(5 * time.Second)
+				waited, passed := now()
+				assert.InDelta(t, 0, (waited-wait)/5, 0.02, "nothing of the thread that serves")
+				assert.Greater(t, (passed-outside)/5, 0.5, "what is left is a barrier that comes by its lock late")
+				require.Zero(t, run.Finish(t).Status)
+			})
+		}
 	}
 }
 

@@ -37,6 +37,7 @@ type Rank struct {
 	Started time.Time // zero: not known
 	About   api.RankStatus
 	Old     bool             // it was there before this exporter
+	Light   bool             // the page has sums of its call profile and no objects, the API all of it
 	Labels  []*dto.LabelPair // of ID, sorted by name; shared by all its series
 	World   *World
 }

@@ -57,11 +57,11 @@ var (
 			"communicator, window or file, and where it returns to (module and offset); always 1.",
 		rankLabels, []string{"function", "comm", "win", "file", "module", "offset"})
 	familyRankSeconds = counter("mpit_rank_seconds_total", "",
-		"The rank's time by what it does, of the thread that initialised MPI and to the moment, a call that has not "+
-			"returned included: outside MPI, or in calls that send (hand data over, or start something), wait (for "+
-			"messages, requests, windows), are collective, work on a file, or poll (tests and probes); the sum of "+
-			"these is the time for which calls were measured. After it finalize (in MPI_Finalize) and ended, while "+
-			"other ranks of its world run on the node. Only for ranks with the call profile.",
+		"The rank's time by what it does, to the moment, a call that has not returned included: outside MPI, or in "+
+			"calls that send (hand data over, or start something), wait (for messages, requests, windows), are "+
+			"collective, work on a file, or poll (tests and probes); the sum of these is the time for which calls were "+
+			"measured. After it finalize (in MPI_Finalize) and ended, while other ranks of its world run on the node. "+
+			"Only for ranks with the call profile.",
 		rankLabels, []string{"state"})
 	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
 		rankLabels[:3], []string{"metric"})

@@ -181,6 +181,9 @@ func (b *Board) Update(of *Rank, figures Figures, f *Facts) {
 	} else {
 		b.updateSeries(r, figures)
 		objects := figures.Objects()
+		if of.Light {
+			objects = nil
+		}
 		taken := min(room, 2*len(objects))
 		if key := (sheetKey{layout: f.Layout, room: taken}); r.objects == nil || r.objects.key != key {
 			b.clear(r.objects)
@@ -209,6 +212,9 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 	}
 	b.clear(r.series)
 	s := &sheet{exposition.NewSheet(r), key}
+	if r.rank.Light {
+		s.Unlisted = ofFunctions
+	}
 	r.series, r.merged = s, nil
 	single := b.single[:0]
 	m := &merged{structure: key.generation, rules: r.Rules}

@@ -3,6 +3,7 @@ package board
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -57,6 +58,12 @@ func summands(all []*mapping.Series) (list []summand) {
 		}
 	}
 	return list
+}
+
+// ofFunctions says whether a family of the call profile has series for functions or peers, of which a light one has only
+// the sums on the page.
+func ofFunctions(name string) bool {
+	return strings.HasPrefix(name, "mpit_call_") && name != "mpit_call_uncounted_total"
 }
 
 func label(s *mapping.Series, name string) string {

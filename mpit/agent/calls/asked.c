@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const words[] = { "0", "1", "sizes", "peers" };
+static const char *const words[] = { "0", "1", "sizes", "peers", "light" };
 
 /* What is asked for begins at *rest, which moves behind it; the number of its bytes, 0 at the end. */
 static size_t next_word(const char **rest, const char **word)
@@ -54,7 +54,7 @@ const char *calls_asked_unknown(void)
 			known = known || is(words[i], there, n);
 		if (known)
 			continue;
-		snprintf(sentence, sizeof sentence, "MPIT_CALLS: nobody knows the word \"%.*s\"; there are sizes and peers",
+		snprintf(sentence, sizeof sentence, "MPIT_CALLS: nobody knows the word \"%.*s\"; there are sizes, peers and light",
 			 (int)(n < 64 ? n : 64), there);
 		return sentence;
 	}

@@ -121,8 +121,9 @@ func (s *Settings) NeedCalls(env Environment) {
 	}
 }
 
-// callsWords are what --calls can measure besides; mpit/agent/calls/asked.c knows them too.
-var callsWords = []string{"sizes", "peers"}
+// callsWords are what --calls can measure besides, and light: only sums stand on /metrics. mpit/agent/calls/asked.c
+// knows them too.
+var callsWords = []string{"sizes", "peers", "light"}
 
 // callsFlag is the value of --calls.
 type callsFlag Settings
@@ -139,8 +140,8 @@ func (f *callsFlag) Set(value string) (err error) {
 func (f *callsFlag) SetWords(words string) error {
 	for word := range strings.SplitSeq(words, ",") {
 		if !slices.Contains(callsWords, word) {
-			return fmt.Errorf("%q is not known: what can be measured besides is %s; several with commas", word,
-				strings.Join(callsWords, " and "))
+			return fmt.Errorf("%q is not known: the words are %s; several with commas", word,
+				strings.Join(callsWords, ", "))
 		}
 	}
 	f.CallsWords = words
@@ -155,7 +156,7 @@ func (f *callsFlag) IsBoolFlag() bool { return true }
 // AddCalls adds the flag --calls.
 func (s *Settings) AddCalls(cmd *kingpin.CmdClause, help string) {
 	cmd.Flag("calls", help+" --calls=sizes also counts how large messages are, --calls=peers who sends how much to "+
-		"whom, --calls=sizes,peers both.").IsSetByUser(&s.CallsSaid).SetValue((*callsFlag)(s))
+		"whom, --calls=sizes,peers both. --calls=light has no series for functions on /metrics.").IsSetByUser(&s.CallsSaid).SetValue((*callsFlag)(s))
 }
 
 // Complete finds the libraries and the program, looks at its file, makes the socket's path one that a change of

@@ -18,6 +18,7 @@ void test_words_of_the_environment(void)
 		{ "sizes", true, false, NULL },
 		{ "peers", false, true, NULL },
 		{ "sizes,peers", true, true, NULL },
+		{ "light", false, false, NULL },
 		{ "1,,peers,sizes,", true, true, NULL },
 		{ "size,sizes", true, false, "\"size\"" },
 		{ "peersonal", false, false, "\"peersonal\"" },
