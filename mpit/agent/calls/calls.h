@@ -292,9 +292,9 @@ ALWAYS_INLINE void order_counts(const struct call *c, intptr_t handle)
 }
 
 /*
- * False: the call passes through unmeasured, because measuring is off or the call is inside another. ordering is a
- * constant, always the same of a function. frame is where the wrapper's begins. kind is BIND_NONE (any handle), BIND_COMM, BIND_WIN or BIND_FILE, and always the same of a
- * function; handle is the argument's register.
+ * False: the call passes through unmeasured, because measuring is off or the call is inside another. frame is where
+ * the wrapper's begins. kind is BIND_NONE (any handle), BIND_COMM, BIND_WIN or BIND_FILE; it and ordering are constants,
+ * and always the same of a function; handle is the argument's register.
  *
  * measuring is loaded with acquire for the one case that a thread calls MPI while another initialises it (sessions):
  * then everything that begin has set is seen with it. On x86-64 that is the same instruction as a relaxed load.
