@@ -294,17 +294,24 @@ func (r *Rank) onCore() (share float64, known bool) {
 // got is the share of the time in which it could run that a rank had a core; 1 if it hardly had to wait for one, or
 // nothing is known of that.
 func (r *Rank) got() float64 {
-	c := r.CPU
-	if c == nil || c.Thread == nil || c.Queue == nil || *c.Queue < queued*r.Time.Sum() || *c.Queue <= 0 {
-		return 1
+	if c := r.CPU; r.queued() >= queued && c.Thread != nil {
+		return *c.Thread / (*c.Thread + *c.Queue)
 	}
-	return *c.Thread / (*c.Thread + *c.Queue)
+	return 1
+}
+
+// queued is the share of its time in which a rank was ready to run and had no core; 0 where that isn't known.
+func (r *Rank) queued() float64 {
+	if r.CPU == nil || r.CPU.Queue == nil || r.Time.Sum() <= 0 {
+		return 0
+	}
+	return *r.CPU.Queue / r.Time.Sum()
 }
 
 // usage is how ranks use their cores and MPI.
 type usage struct {
-	short  int     // ranks without a core for much of their time
-	got    float64 // what part of their time they got one, in the mean
+	short  int     // ranks that work and have no core, as far as they are known; all, if none has one for half of its time
+	got    float64 // what part of their time these got one, in the mean
 	away   float64 // share of time in which all neither compute nor communicate; 0: one does, or it isn't known
 	losing int     // ranks that lose time in MPI
 	known  bool    // how long all were without a core
@@ -312,12 +319,15 @@ type usage struct {
 
 func usageOf(part []*Rank) usage {
 	u := usage{known: true}
-	idle := true
+	idle, starved, got := true, true, 0.0
 	for _, of := range part {
-		if got := of.got(); got < 1 {
+		// Ranks that wait in MPI without a core may lose nothing: a rank that sleeps may be whom they wait for.
+		if of.queued()-(1-of.Useful()) >= queued {
 			u.short++
-			u.got += got
+			u.got += of.got()
 		}
+		starved = starved && of.queued() >= 0.5
+		got += of.got()
 		on, known := of.onCore()
 		away := of.Share(api.Outside, api.Poll)
 		u.away += away / float64(len(part))
@@ -327,6 +337,9 @@ func usageOf(part []*Rank) usage {
 			u.losing++
 		}
 		u.known = u.known && of.CPU != nil && of.CPU.Queue != nil
+	}
+	if starved {
+		u.short, u.got = len(part), got
 	}
 	u.got /= float64(max(u.short, 1))
 	if !idle {
