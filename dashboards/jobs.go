@@ -23,7 +23,7 @@ var (
 )
 
 // state is one number for each job at the end of the time range, the worst that is to be said of it: see stateWords.
-// That ranks are hung is known with the call profile, where the rules of alerts/ are loaded.
+// That ranks wait is known with the call profile, where the rules of alerts/ are loaded.
 func state(matchers string) string {
 	live, waiting := selector("mpit_job:ranks:live", matchers), selector("mpit_job:ranks:waiting", matchers)
 	up := selector("mpit_rank_up", matchers)
@@ -31,8 +31,7 @@ func state(matchers string) string {
 		return countBy(job, last(selector("mpit_rank_end_info", matchers+`, reason="`+reason+`"`)))
 	}
 	silent := up + " == 0 unless on (" + process + ") " + selector("mpit_rank_end_info", matchers)
-	return "8 + 0 * (" + waiting + " == " + live + ")" +
-		"\nor 7 + 0 * (" + live + " - " + waiting + " <= 1 or " + waiting + " >= 0.9 * " + live + ")" +
+	return "7 + 0 * (" + live + " - " + waiting + " <= 1 or " + waiting + " >= 0.9 * " + live + ")" +
 		"\nor 6 + 0 * " + countBy(job, silent) +
 		"\nor 5 + 0 * " + ended("abort") + // which may have taken others along, without a last word
 		"\nor 4 + 0 * " + ended("lost") +
@@ -43,15 +42,14 @@ func state(matchers string) string {
 }
 
 var stateWords = map[string]grafana.MappingText{
-	"8": inWord(verdict.IsHung, 0),
-	"7": inWord(verdict.Waits, 1),
-	"6": {Text: "ranks are silent", Color: "dark-orange", Index: 2},
-	"5": {Text: "aborted", Color: "red", Index: 3},
-	"4": {Text: "ranks were lost", Color: "red", Index: 4},
-	"3": {Text: "no MPI_Finalize", Color: "orange", Index: 5},
-	"2": {Text: "running", Color: "green", Index: 6},
-	"1": {Text: "finished", Color: "blue", Index: 7},
-	"0": {Text: "gone", Color: "purple", Index: 8},
+	"7": inWord(verdict.Waits, 0),
+	"6": {Text: "ranks are silent", Color: "dark-orange", Index: 1},
+	"5": {Text: "aborted", Color: "red", Index: 2},
+	"4": {Text: "ranks were lost", Color: "red", Index: 3},
+	"3": {Text: "no MPI_Finalize", Color: "orange", Index: 4},
+	"2": {Text: "running", Color: "green", Index: 5},
+	"1": {Text: "finished", Color: "blue", Index: 6},
+	"0": {Text: "gone", Color: "purple", Index: 7},
 }
 
 // inWord is a state of the table, as Grafana has it.
@@ -61,8 +59,8 @@ func inWord(word string, index int) grafana.MappingText {
 	return grafana.MappingText{Text: word, Color: all[at].Board, Index: index}
 }
 
-const statesMean = "hung: every rank has been in one MPI call for 5 minutes; waiting: all but one, or but a " +
-	"tenth, have; silent: ranks don't answer, as if they were stopped; lost: ranks ended without a last word, by a " +
+const statesMean = "waiting: every rank has been in one MPI call for 5 minutes, or all but one, or but a " +
+	"tenth; silent: ranks don't answer, as if they were stopped; lost: ranks ended without a last word, by a " +
 	"signal or with their node; gone: nothing is known of its end."
 
 // lateRank is the rank of each job that waits least for others, where the others wait a tenth of their time or more:

@@ -31,6 +31,7 @@ type contents struct {
 	spent    spent.Time
 
 	facts   board.Facts               // what is known of the rank now, to be published
+	comms   api.Comms                 // told of so far
 	parts   parts                     // of the last sample, uncut
 	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
 	left    map[string]int            // left out, as counted there
@@ -124,6 +125,7 @@ func (c *contents) countCalls(s *mpit.Sample) {
 		cpu = was.CPU
 	}
 	now := api.CallsOf(s, c.spent.Seconds(), cpu)
+	c.comms.Take(s, c.rank.ID.World, now)
 	if s.Status == mpit.SampleFinal {
 		now.Running, now.Long, now.Threads = 0, nil, nil
 		if now.CPU != nil {

@@ -372,6 +372,13 @@ func decodeSample(payload []byte) (s Sample, layout uint64, err error) {
 	if r, ok := d.Optional("calls under way"); ok {
 		s.UnderWay = decodeUnderWay(r)
 	}
+	for r := range d.Records("communicators", wire.MaxObjects) {
+		c := Comm{Object: r.Uint32("communicator"), Identity: r.Word()}
+		if begun := r.Word(); begun > 0 {
+			c.Begun, c.Counted = begun-1, true
+		}
+		s.Comms = append(s.Comms, c)
+	}
 	return s, layout, err
 }
 
@@ -447,12 +454,13 @@ func decodeThread(r *wire.Decoder) Thread {
 	if r.Remaining() > 0 {
 		t.Peer, t.Tag, t.Root = r.Int("peer of a call"), r.Int("tag of a call"), r.Int("root of a call")
 	}
+	number := r.Word()
 	t.In = text(r, "a thread's system call")
 	if t.Begun == 0 { // of no call there is nothing to say
 		t.Peer, t.Tag, t.Root = NoPeer, NoTag, NoRoot
 		return t
 	}
-	t.Function, t.Bind, t.Object = function, known(bind, BindLast, BindUnknown), object
+	t.Function, t.Bind, t.Object, t.Number = function, known(bind, BindLast, BindUnknown), object, number
 	return t
 }
 

@@ -265,6 +265,9 @@ func TestOlderAndNewerRecords(t *testing.T) {
 		older.InsideBy = [mpit.CallKinds]time.Duration{}
 		old := want
 		old.UnderWay = &older
+		comms := want
+		comms.Comms = []mpit.Comm{{Object: 3, Identity: 1 << 63, Begun: 7, Counted: true},
+			{Object: 4, Counted: true}, {Object: 5, Identity: 6}}
 		threads := want
 		whole := *calling.UnderWay
 		whole.Finalize, whole.CPU = 17, 18
@@ -273,7 +276,7 @@ func TestOlderAndNewerRecords(t *testing.T) {
 				CPU: 6, Queue: 7, Ended: 8, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot,
 				In: "read of fd 3ÿ"},
 			{ID: 5, TID: 71, Now: 31, Observed: 9, CPU: -1, Queue: -1, Begun: 25, Ended: 20, Function: "MPI_Recv",
-				Bind: mpit.BindComm, Object: 3, Peer: mpit.AnySource, Tag: 7, Root: mpit.NoRoot},
+				Bind: mpit.BindComm, Object: 3, Peer: mpit.AnySource, Tag: 7, Root: mpit.NoRoot, Number: 17},
 			{ID: 6, TID: 72, Now: 31, Observed: 9, CPU: -1, Queue: -1, Begun: 25, Function: "MPI_Bcast",
 				Bind: mpit.BindComm, Object: 3, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
 		}
@@ -311,7 +314,7 @@ func TestOlderAndNewerRecords(t *testing.T) {
 				e.Words(head)
 				e.Word(1)
 				e.Record(func() { e.Words(append(statistics, 9)) })
-				e.Words([]uint64{0, 0, 0, 7})
+				e.Words([]uint64{0, 0, 0, 0, 7})
 			}, full},
 			"no call under way": {func(e *wire.Encoder) {
 				e.Words(head)
@@ -327,8 +330,16 @@ func TestOlderAndNewerRecords(t *testing.T) {
 					e.String("/opt/\xe9")
 					e.Words([]uint64{16, 6, 11, 12, 13, 14, 15, 16})
 				})
-				e.Word(99)
+				// Newer agents' words stand behind the list.
+				e.Words([]uint64{0, 99})
 			}, calling},
+			"communicators": {func(e *wire.Encoder) {
+				e.Words(head)
+				e.Words([]uint64{0, 0, 0, 0, 3})
+				for _, words := range [][]uint64{{3, 1 << 63, 8}, {4, 0, 1, 99}, {5, 6}} {
+					e.Record(func() { e.Words(words) })
+				}
+			}, comms},
 			"of an older agent": {func(e *wire.Encoder) {
 				e.Words(head)
 				e.Words([]uint64{0, 0, 0, 1})
@@ -338,7 +349,6 @@ func TestOlderAndNewerRecords(t *testing.T) {
 					e.String("/opt/\xe9")
 					e.Words([]uint64{16})
 				})
-				e.Word(99)
 			}, old},
 			"threads": {func(e *wire.Encoder) {
 				e.Words(head)
@@ -348,9 +358,9 @@ func TestOlderAndNewerRecords(t *testing.T) {
 					e.Word(3)
 					// Of one that is in no call the rest means nothing.
 					thread(e, "MPI_Send", []uint64{1, 70, 1, 30, 9, 5, 1, 2, 3, 4, 5, 6, 7, 0, 8},
-						[]uint64{1, 3, 4, 4, 4}, "read of fd 3\xff")
+						[]uint64{1, 3, 4, 4, 4, 4}, "read of fd 3\xff")
 					thread(e, "MPI_Recv", []uint64{5, 71, 0, 31, 9, 0, none, none, 25, 20},
-						[]uint64{1, 3, minus2, 7, none}, "")
+						[]uint64{1, 3, minus2, 7, none, 17}, "")
 					thread(e, "MPI_Bcast", []uint64{6, 72, 0, 31, 9, 0, none, none, 25, 0}, []uint64{1, 3}, "")
 					e.Word(1)
 					e.Record(func() { e.Words([]uint64{4, ^uint64(4), 7, none, 1, 8, 99}) })

@@ -295,6 +295,8 @@ type Thread struct {
 	Peer     int // in MPI_COMM_WORLD: whom the call sends to or waits for; NoPeer, AnySource
 	Tag      int // NoTag: any, or it has none
 	Root     int // of a rooted collective, in its communicator; NoRoot
+	// Number is of a collective: the how manieth it is on its communicator, from 1; 0: not known.
+	Number uint64
 	// In is the system call that it sleeps in outside MPI, such as "read of fd 3 (a pipe)"; "": it doesn't, has not for
 	// most of the time since CPU was read last, or that isn't known.
 	In string
@@ -307,6 +309,15 @@ const (
 	NoTag     = -1
 	NoRoot    = -1
 )
+
+// Comm is a communicator, as far as it says who is where in the order of collectives.
+type Comm struct {
+	Object uint32 // Object.ID
+	// Identity is the same in all members, and no other communicator's of the same MPI_COMM_WORLD; 0: not known.
+	Identity uint64
+	Begun    uint64 // how many collectives the rank has begun on it
+	Counted  bool   // Begun is known
+}
 
 // FailedHandle is a handle that could not be read in a sample.
 type FailedHandle struct {
@@ -330,6 +341,7 @@ type Sample struct {
 	Values    []uint64 // int64, uint64 or double bits, by the variable's datatype; nil when busy
 	Failed    []FailedHandle
 	UnderWay  *UnderWay // nil: the rank has no call profile
+	Comms     []Comm    // of which anything has changed since the sample before; all in a connection's first
 
 	size int // see Size
 }

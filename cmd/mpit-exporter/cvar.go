@@ -17,6 +17,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -128,7 +129,7 @@ func (c *cvarCommand) ask(ctx context.Context, command string, r *control.Reques
 	if command == c.getName {
 		query := url.Values{"name": {r.Name}}
 		for name, value := range map[string]string{"jobid": r.JobID, "world": r.World, "uid": c.uid,
-			"rank": control.FormatRanks(r.Ranks), "object": c.object} {
+			"rank": units.Ranks(r.Ranks), "object": c.object} {
 			if value != "" {
 				query.Set(name, value)
 			}

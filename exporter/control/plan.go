@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -272,10 +273,10 @@ func restore(ctx context.Context, plans []plan, list []RankAnswer) string {
 	case len(restored) == 0 && len(lost) == 0:
 		return "; no rank has been changed"
 	case len(restored) > 0:
-		text = "; rank " + FormatRanks(restored) + " has its old value again"
+		text = "; rank " + units.Ranks(restored) + " has its old value again"
 	}
 	if len(lost) > 0 {
-		text += "; rank " + FormatRanks(lost) + " could not be given its old value back"
+		text += "; rank " + units.Ranks(lost) + " could not be given its old value back"
 	}
 	return text
 }

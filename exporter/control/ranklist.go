@@ -38,24 +38,3 @@ func ParseRanks(text string) ([]int, error) {
 	slices.Sort(ranks)
 	return slices.Compact(ranks), nil
 }
-
-// FormatRanks writes a sorted list of ranks as ParseRanks reads it.
-func FormatRanks(ranks []int) string {
-	var parts []string
-	for i := 0; i < len(ranks); {
-		j := i
-		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
-			j++
-		}
-		switch j {
-		case i:
-			parts = append(parts, strconv.Itoa(ranks[i]))
-		case i + 1:
-			parts = append(parts, strconv.Itoa(ranks[i]), strconv.Itoa(ranks[j]))
-		default:
-			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ",")
-}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 )
 
 func TestRankLists(t *testing.T) {
@@ -22,7 +24,7 @@ func TestRankLists(t *testing.T) {
 		assert.Error(t, err, text)
 	}
 	for text, ranks := range map[string][]int{"": nil, "3": {3}, "0,1": {0, 1}, "0-2,7": {0, 1, 2, 7}} {
-		assert.Equal(t, text, FormatRanks(ranks))
+		assert.Equal(t, text, units.Ranks(ranks))
 	}
 }
 
@@ -33,7 +35,7 @@ func FuzzParseRanks(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ParseRanks(FormatRanks(ranks))
+		again, err := ParseRanks(units.Ranks(ranks))
 		if err != nil {
 			t.Fatal(err)
 		}

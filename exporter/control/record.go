@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -26,7 +27,7 @@ func (s *Server) record(caller mpit.Peer, req *Request, answer *Answer) {
 	attrs := []any{
 		"uid", caller.UID, "user", s.cfg.User(caller.UID), "pid", caller.PID,
 		"jobid", clean.Label(answer.JobID), "world", clean.Label(answer.World),
-		"ranks", clean.Cut(cmp.Or(FormatRanks(ranks), "all"), clean.MaxLabel),
+		"ranks", clean.Cut(cmp.Or(units.Ranks(ranks), "all"), clean.MaxLabel),
 		"name", clean.Label(req.Name), "object", clean.Label(req.Object.String()), "value", clean.Label(wanted),
 		"old", clean.Cut(logValues(answer.Ranks, func(r *RankAnswer) *string { return r.Old }), clean.MaxLabel),
 		"now", clean.Cut(logValues(answer.Ranks, func(r *RankAnswer) *string { return r.Value }), clean.MaxLabel),
@@ -58,7 +59,7 @@ func logValues(ranks []RankAnswer, of func(*RankAnswer) *string) string {
 	}
 	var parts []string
 	for _, text := range order {
-		parts = append(parts, text+" (rank "+FormatRanks(with[text])+")")
+		parts = append(parts, text+" (rank "+units.Ranks(with[text])+")")
 	}
 	return strings.Join(parts, ", ")
 }

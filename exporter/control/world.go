@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -126,8 +127,8 @@ func (w *world) pick(numbers []int) error {
 	}
 	if len(missing) > 0 {
 		return notFound("rank %s of job %q%s is not connected here; those that are: %s",
-			clean.Cut(FormatRanks(missing), clean.MaxLabel), w.key.job, ofWorld(w.key.world),
-			clean.Cut(FormatRanks(ranksOf(w.here)), clean.MaxLabel))
+			clean.Cut(units.Ranks(missing), clean.MaxLabel), w.key.job, ofWorld(w.key.world),
+			clean.Cut(units.Ranks(ranksOf(w.here)), clean.MaxLabel))
 	}
 	return nil
 }
@@ -227,7 +228,7 @@ func (w *world) check(plans []plan) error {
 			}
 			if !w.whole() {
 				return conflict("%s has the scope %s: all %d ranks of its world must be set alike (MPI-4.1 §15.3.6), "+
-					"not %s alone; leave the ranks out", v.Name, v.Scope, len(w.here), FormatRanks(ranksOf(w.ranks)))
+					"not %s alone; leave the ranks out", v.Name, v.Scope, len(w.here), units.Ranks(ranksOf(w.ranks)))
 			}
 		case mpit.ScopeGroup, mpit.ScopeGroupEq:
 			if !w.named && !w.whole() {

@@ -5,5 +5,6 @@
 // the job began; Since makes one of what happened between two of them, Window remembers some for that; Compare
 // compares two runs. What is wrong is a State of the table in state.go, which alerts, boards and the page follow.
 //
-// Begin with report.go, then make.go and verdict.go.
+// Begin with report.go, then make.go and verdict.go. Who waits for whom at one moment is a graph (graph.go,
+// culprit.go); where time went is divided in late.go.
 package job

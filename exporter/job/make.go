@@ -62,7 +62,14 @@ func (m *maker) addRank(of *api.RankValues) {
 		rank.EndedAt = *s.Ended
 	}
 	if c := s.Calls; c != nil {
-		rank.Time = c.State
+		rank.Time, rank.Comms, rank.CPU = c.State, c.Comms, c.CPU
+		switch finalize := c.State[api.Finalize]; {
+		case s.EndReason != endsWell:
+			rank.Threads = c.Threads
+		case finalize > 0 && c.State[api.Ended] == 0: // it is still there, as far as the exporter knows
+			rank.Threads = []api.Thread{{Main: true, Call: &api.CallUnderWay{Function: finalizes, Seconds: finalize}}}
+		}
+		rank.threaded = len(c.Threads) == 0 && (s.ThreadLevel == "serialized" || s.ThreadLevel == "multiple")
 		if c.Long != nil && s.EndReason != endsWell {
 			rank.Running, rank.Long = c.Running, c.Long
 			if m.place != nil {

@@ -159,6 +159,13 @@ type Rank struct {
 	Running float64          `json:"running_seconds,omitempty"`
 	Long    *api.LongCall    `json:"long,omitempty"`
 	Place   string           `json:"place,omitempty"` // where in the program that was called, if somebody knows
+	// What its threads are in, and its communicators, both of its last answer; absent: not known.
+	Threads []api.Thread `json:"threads,omitempty"`
+	Comms   []api.Comm   `json:"comms,omitempty"`
+	CPU     *api.CPU     `json:"cpu,omitempty"`
+
+	cores    float64 // how many it used on average in a report on an interval; 0: not known
+	threaded bool    // others of its threads may call MPI, and what they do isn't known
 }
 
 // Reasons of ends: an orderly one, and that of the rank that has called MPI_Abort.

@@ -23,6 +23,28 @@ type Totals struct {
 type rankTotals struct {
 	pid  int
 	time api.StateSeconds
+	cpu  api.CPU
+}
+
+// cpuSince is what the kernel says of a rank, its times those of the seconds since then. Those of a thread are read less
+// often, at other times: they are what they would be in so many seconds.
+func cpuSince(now *api.CPU, before api.CPU, seconds float64) *api.CPU {
+	if now == nil {
+		return nil
+	}
+	since := func(now, before *float64, times float64) *float64 {
+		if now == nil || before == nil || math.IsInf(times, 0) {
+			return nil
+		}
+		return new(less(*now, *before) * times)
+	}
+	of, times := *now, 1.0
+	if now.At > 0 {
+		times = seconds / max(now.At-before.At, 0)
+	}
+	of.Seconds, of.Thread = since(now.Seconds, before.Seconds, 1), since(now.Thread, before.Thread, times)
+	of.Queue = since(now.Queue, before.Queue, times)
+	return &of
 }
 
 type total struct {
@@ -58,7 +80,12 @@ func (r *Report) Totals() *Totals {
 	t := &Totals{time: r.Time, ranks: make(map[who]rankTotals, len(r.Ranks)), seed: maphash.MakeSeed()}
 	for i := range r.Ranks {
 		of := &r.Ranks[i]
-		t.ranks[of.who()] = rankTotals{of.PID, of.Time}
+		was := rankTotals{pid: of.PID, time: of.Time}
+		if of.CPU != nil {
+			was.cpu = api.CPU{Seconds: of.CPU.Seconds, Thread: of.CPU.Thread, Queue: of.CPU.Queue,
+				At: of.CPU.At}
+		}
+		t.ranks[of.who()] = was
 	}
 	add := func(what quantity, value float64) {
 		t.numbers = append(t.numbers, total{hash(t, what), value})
@@ -145,6 +172,9 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 		b := t.ranks[r.who()]
 		for state := range r.Time {
 			r.Time[state] = less(r.Time[state], b.time[state])
+		}
+		if r.CPU = cpuSince(r.CPU, b.cpu, seconds); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
+			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
 		}
 		if times := r.Time.Sum() / seconds; times > 2 {
 			for state := range r.Time {

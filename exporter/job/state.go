@@ -14,23 +14,33 @@ const (
 	noted = 0.1
 	// Efficient is the parallel efficiency from which on nothing is wrong with a job in which no rank is late.
 	Efficient = 0.7
-	// Hung is how long a call goes on in which a rank is taken to be stuck.
+	// Hung is how long a call goes on until there is an alert.
 	Hung = 5 * time.Minute
 	// Waiting is how long it goes on until it is said.
 	Waiting = 10 * time.Second
+	// Cycle is how long calls for messages go on until they are said to wait for one another.
+	Cycle = time.Minute
 	// few is the part of the ranks that may be elsewhere than the others, who wait for them.
 	few = 0.1
+	// queued is the share of its time in which a rank that is short of cores is ready to run without one.
+	queued = 0.2
+	// small is how many bytes a collective may have of which the time is waiting.
+	small = 64 << 10
 )
 
 // Words of the states.
 const (
-	Unknown       = "unknown" // nothing was observed
-	Broken        = "broken"  // ranks have ended without MPI_Finalize, or none answers
-	Healthy       = "healthy"
-	IsHung        = "hung"
-	Waits         = "waiting"       // all ranks are in calls, or all but a few
-	WaitsForOne   = "late rank"     // its ranks lose time by waiting for one of them
+	Crashed       = "crashed"       // ranks have ended without MPI_Finalize
+	WrongProgram  = "wrong program" // ranks are in different functions as one collective
+	Deadlock      = "deadlock"      // none of some ranks can go on before another one does
+	Waits         = "waiting"       // ranks are blocked in MPI
+	NoCore        = "no core"       // ranks are ready to run, and others run
+	LateRanks     = "late rank"     // ranks lose time by waiting for one of them
+	LateInTurn    = "late in turn"  // the same, for a different one each time
 	Communication = "communication" // much of their time, and no rank is late
+	Idle          = "idle"          // ranks neither compute nor communicate
+	Healthy       = "healthy"
+	Unknown       = "unknown" // nothing was observed
 )
 
 // State is what is to be said of a job in a word, and how. Each is said the same on the page, in top, reports, alerts
@@ -45,11 +55,15 @@ type State struct {
 // States are all there are, those that need attention first.
 func States() []State {
 	return []State{
-		{Word: IsHung, Colour: "hung", Board: "dark-red", Alert: "MPIJobHung"},
-		{Word: Broken, Colour: "hung", Alert: "MPIRankGone"},
-		{Word: Waits, Colour: "collective", Board: "orange", Alert: "MPIJobWaitsForRank"},
-		{Word: WaitsForOne, Colour: "collective", Alert: "MPIRanksWaitForOne"},
+		{Word: Crashed, Colour: "hung", Alert: "MPIRankGone"},
+		{Word: WrongProgram, Colour: "hung"},
+		{Word: Deadlock, Colour: "hung", Alert: "MPIJobHung"},
+		{Word: Waits, Colour: "collective", Board: "dark-red", Alert: "MPIJobWaitsForRank"},
+		{Word: NoCore, Colour: "collective"},
+		{Word: LateRanks, Colour: "collective", Alert: "MPIRanksWaitForOne"},
+		{Word: LateInTurn, Colour: "collective"},
 		{Word: Communication, Colour: "send", Alert: "MPIJobMostlyInMPI"},
+		{Word: Idle},
 		{Word: Healthy, Colour: "useful"},
 		{Word: Unknown},
 	}
@@ -57,16 +71,15 @@ func States() []State {
 
 // Needs is smaller the sooner the job needs attention. One that has ended badly comes just before the healthy ones.
 func (r *Report) Needs() int {
-	ended, word := r.Job.Ended != nil, r.Verdict.State
-	if ended && word != Broken {
-		return math.MaxInt // it is too late
+	switch ended, word := r.Job.Ended != nil, r.Verdict.State; {
+	case !ended:
+		return needs(word)
+	case word == Crashed:
+		return needs(Healthy) - 1
 	}
-	if ended {
-		word = Healthy
-	}
-	needs := 2 * slices.IndexFunc(States(), func(s State) bool { return s.Word == word })
-	if ended {
-		needs--
-	}
-	return needs
+	return math.MaxInt // it is too late
+}
+
+func needs(word string) int {
+	return 2 * slices.IndexFunc(States(), func(s State) bool { return s.Word == word })
 }

@@ -47,7 +47,7 @@ func agreements() []agreement {
 		{jobsBoard, "Late", `parallel_efficiency:ratio5m\{[^}]*\}\[[^\]]*\]\) > ([\d.]+)`, number(Late)},
 		{jobsBoard, "noted", `late_rank:ratio5m\{[^}]*\}\[[^\]]*\]\) > ([\d.]+)`, number(noted)},
 		{jobBoard, "noted", `> ([\d.]+) unless max`, number(noted)},
-		{pageBar, "the word for hung", `state === "(h[a-z ]*)"`, IsHung},
+		{pageBar, "the word for deadlock", `state === "(d[a-z ]*)"`, Deadlock},
 		{pageBar, "the word for waiting", `state === "(w[a-z ]*)"`, Waits},
 	}
 	for _, s := range States() {
@@ -133,12 +133,12 @@ func TestDifferencesAreFound(t *testing.T) {
 		"threshold of a recording rule": {recordingRules, "mpit_call_running_seconds > 300",
 			"mpit_call_running_seconds > 60"},
 		"part in a recording rule":       {recordingRules, ">= 0.9 *", ">= 0.8 *"},
-		"word on a board":                {jobsBoard, `"text": "hung"`, `"text": "hangs"`},
+		"word on a board":                {jobsBoard, `"text": "waiting"`, `"text": "waits"`},
 		"colour on a board":              {jobBoard, `"color": "dark-red"`, `"color": "green"`},
 		"threshold in a board's query":   {jobsBoard, ">= 0.9 *", ">= 0.5 *"},
 		"colour on the page":             {pageStyle, "border-color: var(--useful)", "border-color: var(--file)"},
-		"a state that only the page has": {pageStyle, ".is-hung", ".is-stuck"},
-		"word in the page's script":      {pageBar, `"hung"`, `"hangs"`},
+		"a state that only the page has": {pageStyle, ".is-deadlock", ".is-stuck"},
+		"word in the page's script":      {pageBar, `"deadlock"`, `"hangs"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := maps.Clone(repository(t))

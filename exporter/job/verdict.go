@@ -9,13 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// ended says that the rank has ended, or that nobody has heard of it lately.
-func (r *Rank) ended() bool { return r.State == "ended" || r.State == StateGone }
+// ended says that the rank has ended, and isn't in MPI_Finalize any more, or that it hasn't been heard of lately.
+func (r *Rank) ended() bool {
+	return r.State == StateGone || r.State == "ended" && (r.End != endsWell || len(r.Threads) == 0)
+}
 
 // broken is how it has ended, if not by MPI_Finalize: lost, abort, exit.
 func (r *Rank) broken() string {
@@ -63,7 +64,7 @@ type Verdict struct {
 	State      string      `json:"state"`
 	Text       string      `json:"text"`                 // a sentence
 	Efficiency *Efficiency `json:"efficiency,omitempty"` // absent: no call was measured
-	Late       *LateRank   `json:"late,omitempty"`       // absent: nobody is
+	Late       *LateRank   `json:"late,omitempty"`       // absent: none is
 }
 
 // LateRank is the rank that the others wait for. It is a hint: the rank that waits least for others.
@@ -80,40 +81,39 @@ type LateRank struct {
 
 // verdict says what is to be said of the job.
 func (r *Report) verdict() Verdict {
-	where := ""
-	if len(r.Calls) > 0 {
-		where = r.Calls[0].where()
-	}
-	return judge(r.Ranks, r.Job.WorldSize, where)
-}
-
-// judge says what is to be said of ranks, of whose world there are so many (0: nobody knows). where is in which call
-// most time is spent, such as "MPI_Allreduce on residual"; "": nobody knows.
-func judge(ranks []Rank, size int, where string) Verdict {
 	v := Verdict{State: Unknown}
-	var observed []*Rank
-	longest := 0.0
-	for i := range ranks {
-		longest = max(longest, ranks[i].Time.Sum())
-	}
-	for i := range ranks {
-		// Of one that was observed for a moment nobody can say how it does.
-		if r := &ranks[i]; r.Time.Sum() > 0 && r.Time.Sum() >= longest/2 {
-			observed = append(observed, r)
-		}
-	}
+	observed := r.observed()
 	if len(observed) > 0 {
 		v.Efficiency = efficiency(observed)
 	}
-	if broken(ranks, &v) || stuck(ranks, size, &v) {
+	if r.crashed(&v) || r.stuck(r.Ranks, &v) {
 		return v
 	}
-	if len(observed) == 0 {
+	switch {
+	case slices.ContainsFunc(r.Ranks, func(r Rank) bool { return r.isUnknown() }):
+		v.Text = "ranks wait for messages, and what their other threads do isn't known: their agents are older"
+	case len(observed) == 0:
 		v.Text = "nothing is known of its time: no MPI call has been measured (exec --calls)"
-		return v
+	default:
+		r.divide(observed, &v)
 	}
-	v.divide(observed, where)
 	return v
+}
+
+// observed are the ranks whose time says something: not those that were observed for a moment, and not those in which
+// another thread than the one that is blocked may be at work, if nothing is known of it.
+func (r *Report) observed() (ranks []*Rank) {
+	longest := 0.0
+	for i := range r.Ranks {
+		longest = max(longest, r.Ranks[i].Time.Sum())
+	}
+	for i := range r.Ranks {
+		of := &r.Ranks[i]
+		if time := of.Time.Sum(); time > 0 && time >= longest/2 && !of.isUnknown() {
+			ranks = append(ranks, of)
+		}
+	}
+	return ranks
 }
 
 // where names a call.
@@ -124,79 +124,126 @@ func (c Called) where() string {
 	return mapping.OneLine(c.Function + " on " + c.Object)
 }
 
-// divide says where the time of ranks goes that have been observed.
-func (v *Verdict) divide(observed []*Rank, where string) {
-	e, late := v.Efficiency, late(observed)
-	mostly := ""
-	if where != "" {
-		where, mostly = " in "+where, ", mostly in "+where
-	}
-	waiting := func(where string) string {
-		if v.Late == nil {
-			return ""
+// divide says where the time of ranks goes that have been observed: of the part of them that is worst off, where they
+// are several that have nothing to do with one another.
+func (r *Report) divide(observed []*Rank, v *Verdict) {
+	worst, of := v.State, []*Rank(nil)
+	for _, part := range r.parts(observed) {
+		in := *v
+		r.judge(part, &in)
+		if of == nil || needs(in.State) < needs(worst) {
+			worst, of = in.State, part
 		}
-		return fmt.Sprintf("; %s of the time ranks wait%s for rank %d on %s, which %s", units.Percent(late.Share), where,
-			late.Rank,
-			late.Node, late.Why)
 	}
-	if late != nil && late.Share >= noted {
-		v.Late = late
+	if worst == Healthy || worst == NoCore { // which is of a node, not of what ranks do together
+		of = observed
 	}
-	v.Text = units.Percent(e.Parallel) + " useful"
-	switch {
-	case v.Late != nil && late.Share >= Late:
-		v.State = WaitsForOne
-		v.Text += waiting(where)
-	case e.Parallel < Efficient:
-		v.State = Communication
-		v.Text += fmt.Sprintf("; %s of the time is spent in MPI%s", units.Percent(1-e.Parallel), mostly) + waiting("")
-		if v.Late == nil {
-			v.Text += ", and nobody is late"
-		}
-	default:
-		v.State = Healthy
-		v.Text = Healthy + ": " + v.Text + waiting(where)
+	r.judge(of, v)
+	if worst == Healthy && v.State != Healthy { // each part is
+		v.State, v.Late, v.Text = Healthy, nil, Healthy+": "+units.Percent(v.Efficiency.Parallel)+" useful"
+	}
+	if len(of) < len(observed) {
+		v.Text = ranksOf(of) + ": " + v.Text
 	}
 }
 
-// broken says whether ranks have ended without MPI_Finalize, or none answers, and writes it down.
-func broken(ranks []Rank, v *Verdict) bool {
+// judge says where the time of ranks goes that work together.
+func (r *Report) judge(part []*Rank, v *Verdict) {
+	useful, use, late := efficiency(part).Parallel, usageOf(part), ""
+	if l := r.late(part); l != nil {
+		v.Late, late = &l.LateRank, l.text()
+	}
+	where, total := "", 0.0
+	for _, of := range part {
+		total += of.Time.Sum()
+	}
+	call, share := r.most(part, nil)
+	if share /= total; call != nil {
+		where = " in " + call.where()
+	}
+	v.Text = units.Percent(useful) + " useful"
+	switch {
+	case use.short > 1 || use.short > 0 && v.Late == nil:
+		v.State, v.Late = NoCore, nil
+		v.Text = fmt.Sprintf("%s got a core for %s of the time in which %s could run", units.Count(use.short, "rank"),
+			units.Percent(use.got), plural(use.short, "it", "they"))
+	case v.Late != nil && v.Late.Share >= Late:
+		v.State, v.Text = LateRanks, v.Text+late
+	case use.away > 0:
+		v.State, v.Text = Idle, units.Percent(use.away)+" of the time ranks neither compute nor communicate"
+	case useful >= Efficient || len(part) > 2 && use.losing < 2:
+		v.State, v.Text = Healthy, Healthy+": "+v.Text+late
+	case v.Late == nil && use.known && share >= Late && call.isSlow():
+		v.State = LateInTurn
+		v.Text += fmt.Sprintf("; %s of the time is waiting%s, for a different rank each time", units.Percent(share), where)
+	default:
+		v.State = Communication
+		v.Text += fmt.Sprintf("; %s of the time is spent in MPI", units.Percent(1-useful))
+		if where != "" {
+			v.Text += ", mostly" + where
+		}
+		if late == "" && len(r.Ranks) < r.Job.WorldSize {
+			late = fmt.Sprintf(", and none of the %d ranks that are observed, of %d, is late", len(r.Ranks), r.Job.WorldSize)
+		}
+		v.Text += cmp.Or(late, ", and no rank is late")
+	}
+}
+
+// crashed says whether ranks have ended without MPI_Finalize, or none answers, and writes it down.
+func (r *Report) crashed(v *Verdict) bool {
 	var gone []*Rank
 	live, silent := 0, 0
-	for i := range ranks {
-		switch r := &ranks[i]; {
-		case r.broken() != "":
-			gone = append(gone, r)
-		case !r.ended():
+	for i := range r.Ranks {
+		switch of := &r.Ranks[i]; {
+		case of.broken() != "":
+			gone = append(gone, of)
+		case !of.ended():
 			live++
-			if r.silent() {
+			if of.silent() {
 				silent++
 			}
 		}
 	}
 	switch {
 	case len(gone) > 0:
-		v.Text = crash(gone, len(ranks))
+		v.State, v.Text = Crashed, crash(gone, len(r.Ranks))
 	case live > 0 && silent == live:
 		v.Text = "no rank answers, as if all were stopped"
+		return true
 	default:
 		return false
 	}
-	// Where they were: a job that hangs is killed in the end.
-	before := Verdict{}
-	if was := slices.Clone(ranks); live == 0 {
+	// Where they were: a job that is stuck is killed in the end.
+	if before, was := (Verdict{}), slices.Clone(r.Ranks); live == 0 {
 		for i := range was {
 			if was[i].broken() != "" {
 				was[i].State = "up"
 			}
 		}
-		if stuck(was, 0, &before) {
+		if r.stuck(was, &before) {
 			v.Text += "; before that, " + before.Text
 			v.Late = before.Late
 		}
 	}
-	v.State = Broken
 	return true
+}
+
+// stuck says whether ranks of the job are blocked, as they are or were at the end, and writes it down.
+func (r *Report) stuck(ranks []Rank, v *Verdict) bool {
+	all := make([]*Rank, len(ranks))
+	for i := range ranks {
+		all[i] = &ranks[i]
+	}
+	slices.SortStableFunc(all, func(a, b *Rank) int { return cmp.Compare(a.Rank, b.Rank) }) // for sentences
+	if f, found := newGraph(all).find(); found {
+		v.State, v.Text = f.state, f.text
+		if len(f.ranks) == 1 {
+			by := all[f.ranks[0]]
+			v.Late = &LateRank{Rank: by.Rank, Dup: by.Dup, Node: mapping.OneLine(by.Node), Why: by.does()}
+		}
+		return true
+	}
+	return r.blocked(all, v)
 }
 
 // atOnce is how close two ends are of which nobody can say which was first: launchers kill the other ranks within
@@ -260,131 +307,4 @@ func efficiency(observed []*Rank) *Efficiency {
 		e.LoadBalance, e.BetweenNodes, e.WithinNodes = e.Parallel/e.Communication, e.Parallel/most, most/e.Communication
 	}
 	return e
-}
-
-// late finds the rank that the others wait for: by what it does outside MPI, or else in MPI without waiting. nil:
-// there is one rank only.
-func late(observed []*Rank) *LateRank {
-	if len(observed) < 2 {
-		return nil
-	}
-	by, share := most(observed, (*Rank).Useful)
-	why, useful := "computes more, or does I/O of its own", true
-	if share < Late {
-		if busy, more := most(observed, (*Rank).Busy); more > share && more >= noted {
-			by, share, why, useful = busy, more, "waits least for others", false
-			switch {
-			case by.Time[api.File] >= by.Time[api.Send] && by.Share(api.File) >= noted:
-				why = "works on files"
-			case by.Share(api.Send) >= noted:
-				why = "takes long to send: its network is slow or that of whom it sends to, or it sends more"
-			}
-		}
-	}
-	return &LateRank{Rank: by.Rank, Dup: by.Dup, Node: mapping.OneLine(by.Node), Why: why, Share: share, Useful: useful}
-}
-
-// most is the rank of which a share is largest, and by how much it is larger than the mean rank's.
-func most(observed []*Rank, of func(r *Rank) float64) (rank *Rank, more float64) {
-	rank = slices.MaxFunc(observed, func(a, b *Rank) int {
-		switch x, y := of(a), of(b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return b.Rank - a.Rank
-	})
-	mean := 0.0
-	for _, r := range observed {
-		mean += of(r) / float64(len(observed))
-	}
-	return rank, of(rank) - mean
-}
-
-// stuck says whether all live ranks, or all but a few, have been in one call for long, and writes it down.
-func stuck(ranks []Rank, size int, v *Verdict) bool {
-	var inCall, elsewhere []*Rank
-	shortest := 0.0
-	for i := range ranks {
-		r := &ranks[i]
-		isFile := strings.HasPrefix(r.function(), "MPI_File_") // which may take long
-		switch {
-		case r.ended():
-		case !r.silent() && r.Running >= Waiting.Seconds() && !isFile:
-			inCall = append(inCall, r)
-			if len(inCall) == 1 || r.Running < shortest {
-				shortest = r.Running
-			}
-		default:
-			elsewhere = append(elsewhere, r)
-		}
-	}
-	if len(inCall) == 0 || len(elsewhere) > 1 && float64(len(elsewhere)) > few*float64(len(inCall)+len(elsewhere)) {
-		return false
-	}
-	took := time.Duration(shortest * float64(time.Second)).Truncate(time.Second)
-	v.State = Waits
-	if took >= Hung && len(elsewhere) == 0 {
-		v.State = IsHung
-	}
-	where := place(inCall)
-	switch {
-	case len(elsewhere) == 0 && len(inCall) == 1:
-		only := ""
-		if len(ranks) < size {
-			only = fmt.Sprintf(", the only one of %d that is observed,", size)
-		}
-		v.Text = fmt.Sprintf("%s: %s%s has been in %s for %s", v.State, inCall[0].name(), only, where, took)
-	case len(elsewhere) == 0:
-		all := "all " + have(len(inCall))
-		if len(ranks) < size {
-			all = fmt.Sprintf("all %d ranks that are observed, of %d, have", len(inCall), size)
-		}
-		v.Text = fmt.Sprintf("%s: %s been in %s for %s", v.State, all, where, took)
-	default:
-		r := elsewhere[0]
-		v.Text = fmt.Sprintf("%s for %s, which %s: %s been in %s for %s", Waits, r.name(), does(r),
-			have(len(inCall)), where, took)
-		v.Late = &LateRank{Rank: r.Rank, Dup: r.Dup, Node: mapping.OneLine(r.Node), Why: does(r)}
-		if more := len(elsewhere) - 1; more > 0 {
-			v.Text += fmt.Sprintf("; elsewhere, too: %d", more)
-		}
-	}
-	return true
-}
-
-// does is what a rank does that others wait for.
-func does(r *Rank) string {
-	switch {
-	case r.silent():
-		return "does not answer, as if it were stopped"
-	case r.function() != "":
-		return "is in " + place([]*Rank{r})
-	}
-	return "is in no long call"
-}
-
-// place is where ranks are: one call, or how many there are.
-func place(ranks []*Rank) string {
-	places := map[string]bool{}
-	for _, r := range ranks {
-		if r.Long != nil {
-			places[Called{Function: r.Long.Function, Object: r.Long.Object}.where()] = true
-		}
-	}
-	if len(places) > 1 {
-		return fmt.Sprintf("%d different calls", len(places))
-	}
-	for where := range places {
-		return where
-	}
-	return ""
-}
-
-func have(ranks int) string {
-	if ranks == 1 {
-		return "1 rank has"
-	}
-	return fmt.Sprintf("%d ranks have", ranks)
 }

@@ -98,3 +98,24 @@ func scaled(x, step float64, units ...string) string {
 	}
 	return three(x) + units[i]
 }
+
+// Ranks writes a sorted list of ranks: 0-2,5.
+func Ranks(ranks []int) string {
+	var parts []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		switch j {
+		case i:
+			parts = append(parts, strconv.Itoa(ranks[i]))
+		case i + 1:
+			parts = append(parts, strconv.Itoa(ranks[i]), strconv.Itoa(ranks[j]))
+		default:
+			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ",")
+}

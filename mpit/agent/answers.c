@@ -97,6 +97,7 @@ static void answer_sample(struct answering *a, uint32_t sequence, struct wire_re
 	seen.catalogue = wire_take(r);
 	seen.layout = wire_take(r);
 	seen.remains = wire_take(r);
+	seen.comms = a->comms_told;
 	read_calls(a, private);
 	a->session->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!take_sample(a, &status)) {
@@ -107,6 +108,7 @@ static void answer_sample(struct answering *a, uint32_t sequence, struct wire_re
 	a->statistics = statistics_of(a->session);
 	frame_answer(&a->out, sequence, a->session, seen, status, END_NONE, &a->calls);
 	gate_leave();
+	a->comms_told = true;
 }
 
 /* For what must not be lost: waits as long as the program keeps the gate, which is never long. False: the rank has
@@ -180,6 +182,7 @@ void answers_end(struct answering *a)
 {
 	bool done = a->session->tools == NULL; /* only this thread makes them */
 
+	a->comms_told = false;
 	while (!done) {
 		bool entered = await_gate();
 
@@ -227,6 +230,7 @@ static bool answer_request(struct answering *a, const struct connection *c, cons
 		frame_error(&a->out, header->sequence, ERROR_UNSUPPORTED, "this agent doesn't know that request");
 	}
 	if (a->out.failed) {
+		a->comms_told = false;
 		wire_reset(&a->out);
 		frame_error(&a->out, header->sequence, ERROR_TOO_LARGE, "the answer is too large, or memory is used up");
 	}

@@ -16,6 +16,7 @@ struct answering {
 	uint64_t *request;                  /* WIRE_REQUEST_WORDS_MAX words */
 	struct agent_statistics statistics; /* as of the last sample */
 	struct under_way calls;             /* as last read under the gate */
+	bool comms_told;                    /* to the other end, all of them */
 	struct mapped code;                 /* empty: there is no call profile */
 	struct kernel kernel;
 	uintptr_t unplaced;                 /* the address that it was last read anew for */

@@ -276,6 +276,7 @@ static void put_thread(struct wire *w, const struct source_thread *t, bool first
 	wire_word(w, (uint64_t)(int64_t)t->peer);
 	wire_word(w, (uint64_t)(int64_t)t->tag);
 	wire_word(w, (uint64_t)(int64_t)t->root);
+	wire_word(w, t->number);
 	wire_string(w, kernel == NULL ? "" : kernel->in);
 	wire_fill_length(w, record);
 }
@@ -324,8 +325,34 @@ static void put_under_way(struct wire *w, const struct under_way *calls)
 	wire_fill_length(w, record);
 }
 
-static void frame_sample(struct wire *w, uint32_t sequence, const struct session *s, enum sample_status status,
-			 enum end_reason end, const struct under_way *calls)
+struct comms {
+	struct wire *w;
+	uint64_t count;
+};
+
+static void put_comm(void *context, const struct source_comm *is)
+{
+	struct comms *list = context;
+	size_t record = wire_hole(list->w);
+
+	wire_word(list->w, is->object);
+	wire_word(list->w, is->identity);
+	wire_word(list->w, is->begun);
+	wire_fill_length(list->w, record);
+	list->count++;
+}
+
+static void put_comms(struct wire *w, const struct session *s, bool all)
+{
+	size_t hole = wire_hole(w);
+	struct comms list = { .w = w };
+
+	sources_comms(s, all, put_comm, &list);
+	wire_fill(w, hole, list.count);
+}
+
+static void frame_sample(struct wire *w, uint32_t sequence, const struct session *s, struct generations seen,
+			 enum sample_status status, enum end_reason end, const struct under_way *calls)
 {
 	struct agent_statistics statistics = statistics_of(s);
 	uint64_t failed = 0;
@@ -354,6 +381,7 @@ static void frame_sample(struct wire *w, uint32_t sequence, const struct session
 		}
 	wire_fill(w, hole, failed);
 	put_under_way(w, calls);
+	put_comms(w, s, !seen.comms);
 	wire_end(w);
 }
 
@@ -368,7 +396,7 @@ void frame_answer(struct wire *w, uint32_t sequence, const struct session *s, st
 		frame_layout(w, sequence, s);
 	if (s->remains.generation != seen.remains)
 		frame_remains(w, sequence, &s->remains);
-	frame_sample(w, sequence, s, status, end, calls);
+	frame_sample(w, sequence, s, seen, status, end, calls);
 }
 
 void frame_busy(struct wire *w, uint32_t sequence, const struct agent_statistics *statistics,

@@ -17,6 +17,7 @@ enum end_reason { END_NONE, END_FINALIZE, END_EXIT, END_ABORT };
 /* What the exporter has seen of a rank: the payload of its SAMPLE request. */
 struct generations {
 	uint64_t catalogue, layout, remains;
+	bool comms; /* it has had all communicators: only what has changed since is told */
 };
 
 /* What the agent counts of itself; all but objects, level and category_stamp never fall. */

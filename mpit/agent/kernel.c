@@ -14,6 +14,8 @@
 
 /* A reading takes some tens of microseconds, on a core that is the program's. */
 #define READ_EVERY_NS 3000000000u
+/* Where so many threads sleep is asked: it is most of what a reading takes. */
+#define THREADS_ASKED 4
 /* A look at all descriptors. */
 #define GPU_EVERY_NS 30000000000u
 #define DIRECTORY_PARTS 8 /* of a hundred descriptors each */
@@ -227,7 +229,7 @@ static struct kernel_watched *watched(struct kernel *k, const struct source_call
 }
 
 /* A thread that has been on a core for less than half of the time since it was read last is asked where it sleeps. */
-static void read_thread(struct kernel_watched *w, const struct source_thread *t, struct kernel_thread *out)
+static void read_thread(struct kernel_watched *w, const struct source_thread *t, bool asks, struct kernel_thread *out)
 {
 	char text[80], *after;
 	uint64_t now, core, passed, before = w->at;
@@ -243,7 +245,7 @@ static void read_thread(struct kernel_watched *w, const struct source_thread *t,
 	}
 	out->core_ns = core;
 	passed = now - before;
-	if (before != 0 && t->begun_ns == 0 && (core - w->core_ns) < passed / 2)
+	if (asks && before != 0 && t->begun_ns == 0 && (core - w->core_ns) < passed / 2)
 		sleeps_in(t->tid, out->in, sizeof out->in);
 	w->core_ns = core;
 	w->at = now;
@@ -285,7 +287,9 @@ void kernel_read(struct kernel *k, const struct source_calls *calls, struct kern
 	k->next = now + READ_EVERY_NS;
 	out->read = true;
 	for (size_t i = 0; i < calls->thread_count; i++) {
-		read_thread(watched(k, calls, &calls->threads[i]), &calls->threads[i], &out->threads[i]);
+		const struct source_thread *t = &calls->threads[i];
+
+		read_thread(watched(k, calls, t), t, i < THREADS_ASKED, &out->threads[i]);
 		asleep = asleep || out->threads[i].in[0] != '\0';
 	}
 	read_process(k, calls->threads[0].tid, out);

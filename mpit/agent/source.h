@@ -76,6 +76,7 @@ struct source_thread {
 	const char *function; /* with MPI_; static storage */
 	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
 	uint32_t object;      /* its number; 0: none, or one that the agent doesn't track */
+	uint64_t number;      /* of a collective: the how manieth on its communicator, from 1; 0: not known */
 	int peer; /* in MPI_COMM_WORLD, whom the call sends to or waits for; NO_PEER: none, or it isn't known; ANY_PEER */
 	int tag;  /* -1: any, or it has none */
 	int root; /* of a rooted collective, in its communicator; -1: none */
@@ -95,6 +96,14 @@ struct source_calls {
 	uint32_t object;      /* its number; 0: none, or one that the agent doesn't track */
 	uintptr_t from;       /* address that it returns to, in whatever has called MPI */
 };
+
+/* A communicator. What isn't known is 0. */
+struct source_comm {
+	uint32_t object;
+	uint64_t identity; /* the same in all members; of the world's communicators no other has it */
+	uint64_t begun;    /* how many collectives the process has begun on it, + 1 */
+};
+typedef void source_comm_function(void *context, const struct source_comm *comm);
 
 struct source {
 	uint32_t version; /* SOURCE_VERSION; stands first for ever */
@@ -133,6 +142,10 @@ struct source {
 
 	/* What happens now; calls nothing of MPI's, takes microseconds. False: there was no memory to know it. */
 	bool (*calls)(struct source_calls *out);
+
+	/* Tells of each communicator, of which anything has changed since the last time, or of all. tell calls nothing of
+	 * the source's. */
+	void (*comms)(bool all, source_comm_function *tell, void *context);
 
 	/*
 	 * Objects that calls name: communicators, windows and files (kind is BIND_COMM, BIND_WIN, BIND_FILE of abi.h).

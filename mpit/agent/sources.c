@@ -165,6 +165,12 @@ struct under_way sources_under_way(const struct session *s)
 	return u;
 }
 
+void sources_comms(const struct session *s, bool all, source_comm_function *tell, void *context)
+{
+	if (s->sourced.source != NULL)
+		s->sourced.source->comms(all, tell, context);
+}
+
 void sources_drop(struct session *s)
 {
 	agent_measure(false);

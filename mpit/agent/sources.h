@@ -64,6 +64,9 @@ struct under_way {
 /* The gate is held; calls nothing of MPI's. */
 struct under_way sources_under_way(const struct session *s);
 
+/* Communicators: those of which anything has changed since they were told of, or all. The gate is held. */
+void sources_comms(const struct session *s, bool all, source_comm_function *tell, void *context);
+
 /* Frees the agent's memory; the source is switched off. For tests. */
 void sources_drop(struct session *s);
 

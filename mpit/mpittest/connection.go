@@ -381,7 +381,8 @@ func (r *Rank) answer(e *wire.Encoder, seq uint32, has wire.SampleRequest, statu
 func (r *Rank) sample(status mpit.SampleStatus, end mpit.EndReason) mpit.Sample {
 	now := r.clock()
 	r.stats.ObjectsAlive = uint64(len(r.objects))
-	s := mpit.Sample{Status: status, End: end, Time: now, Stats: r.stats, UnderWay: r.underWay}
+	s := mpit.Sample{Status: status, End: end, Time: now, Stats: r.stats, UnderWay: r.underWay,
+		Comms: r.comms}
 	if r.paused {
 		s.Stats.PausedTime += now.Sub(r.pausedAt)
 		s.Time = r.pausedAt // of what it shows

@@ -251,6 +251,18 @@ func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
 			encodeKernel(e, u.Kernel)
 		})
 	}
+	e.Word(uint64(len(s.Comms)))
+	for _, c := range s.Comms {
+		e.Record(func() {
+			e.Word(uint64(c.Object))
+			e.Word(c.Identity)
+			if c.Counted {
+				e.Word(c.Begun + 1)
+			} else {
+				e.Word(0)
+			}
+		})
+	}
 	e.Finish()
 }
 
@@ -275,6 +287,7 @@ func encodeThread(e *wire.Encoder, t *mpit.Thread) {
 	e.Int(t.Peer)
 	e.Int(t.Tag)
 	e.Int(t.Root)
+	e.Word(t.Number)
 	e.String(t.In)
 }
 

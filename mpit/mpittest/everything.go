@@ -140,6 +140,8 @@ func Everything() Config {
 			Function: "MPI_Win_fence", Bind: mpit.BindWin, Object: 9, Module: "/home/user/bin/simulated app",
 			Offset: 0x12ab, InsideBy: [mpit.CallKinds]time.Duration{mpit.CallSend: 2 * time.Second,
 				mpit.CallWait: 4 * time.Second, mpit.CallCollective: 35 * time.Second, mpit.CallFile: time.Second}},
+		Comms: []mpit.Comm{{Object: 1, Identity: 0x1234, Begun: 17, Counted: true}, {Object: 2, Begun: 1, Counted: true},
+			{Object: 3, Identity: 0x5678}},
 	}}
 	e.enums = []*mpit.Enum{
 		{ID: 0, Name: "phase", Items: []mpit.EnumItem{{Value: 0, Name: "idle"}, {Value: 1, Name: "eager"},

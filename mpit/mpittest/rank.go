@@ -40,6 +40,8 @@ type Config struct {
 	Categories       []mpit.Category
 	// UnderWay is what the call profile says, until it is set anew; nil: there is no call profile.
 	UnderWay *mpit.UnderWay
+	// Comms are the communicators that it tells of, in every sample.
+	Comms []mpit.Comm
 	// Page is how many control variables or categories stand in one answer; 0: as many as fit.
 	Page int
 	// MaxObjects bounds the objects that live at once, and the names in what remains of others; 0: DefaultMaxObjects.
@@ -111,6 +113,7 @@ type Rank struct {
 	selection wire.SelectRequest
 	stats     mpit.AgentStats
 	underWay  *mpit.UnderWay
+	comms     []mpit.Comm
 
 	starting bool // New is at work: handles are as old as what they are bound to
 
@@ -136,6 +139,7 @@ func New(cfg Config) *Rank {
 		variablesGen: 1, layoutGen: 1, remainsGen: 1,
 		stamp:    1,
 		underWay: cfg.UnderWay,
+		comms:    slices.Clone(cfg.Comms),
 		refusing: make(map[int]mpit.ReturnCode),
 	}
 	r.stats.PcontrolLevel, r.stats.CategoryStamp = 1, r.stamp

@@ -185,9 +185,10 @@ func withoutItsNumbers(r harness.Result) harness.Result {
 // A number, and the blanks that a column of numbers is filled up with.
 var digits = regexp.MustCompile(` *(0x[0-9a-f]+|[0-9]+) *`)
 
-// withoutNumbers makes launchers' reports comparable, which name process ids and addresses.
+// withoutNumbers makes launchers' reports comparable, which name process ids and addresses. Open MPI 5's may write a NUL
+// of its own in front.
 func withoutNumbers(s string) string {
-	return strings.TrimSpace(digits.ReplaceAllString(s, "#"))
+	return strings.Trim(digits.ReplaceAllString(s, "#"), " \t\n\x00")
 }
 
 // sameEnd compares what launchers say of two ends. Where one rank ends by itself, MPICH's tells of the rank that it

@@ -28,13 +28,13 @@ type fault struct {
 var faults = []fault{
 	{name: "compute", ranks: 3, fires: map[string]string{
 		"MPIRanksWaitForOne": "It is rank 1 on NEAR, with most time outside MPI: ",
-	}, verdict: "computes more", late: 1},
+	}, verdict: "of the time ranks wait", late: 1},
 	{name: "nodes", ranks: 4, far: 2, fires: map[string]string{
 		"MPIRanksWaitForOne": " on FAR, with most time outside MPI: ",
-	}, verdict: "computes more", late: 2},
+	}, verdict: "of the time ranks wait", late: 2},
 	{name: "receive", ranks: 3, fires: map[string]string{
 		"MPIRanksWaitForOne": "It is rank 1 on NEAR, with most time outside MPI: ",
-	}, verdict: "computes more", late: 1},
+	}, verdict: "of the time ranks wait", late: 1},
 	{name: "send", ranks: 3, slow: "SLOW_RANK=1 SLOW_WRITES=sockets SLOW_MILLISECONDS=5", fires: map[string]string{
 		"MPIRanksWaitForOne": "It is rank 1 on NEAR, which waits least for others: sends take ",
 		"MPIJobMostlyInMPI":  "",
@@ -53,7 +53,7 @@ var faults = []fault{
 	}, verdict: "works on files", late: 0},
 	{name: "posix", ranks: 2, slow: "SLOW_RANK=0 SLOW_WRITES=files SLOW_MILLISECONDS=100", fires: map[string]string{
 		"MPIRanksWaitForOne": "It is rank 0 on NEAR, with most time outside MPI: ",
-	}, verdict: "computes more, or does I/O of its own", late: 0},
+	}, verdict: "of the time ranks wait", late: 0},
 }
 
 // Of each of these programs, the alerts name the rank that has the fault, or none where no rank is late; the figures

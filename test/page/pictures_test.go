@@ -95,7 +95,7 @@ func picturesOfJobs(t *testing.T) {
 	}
 	u.await(`document.querySelectorAll("#jobs li")[1].textContent.includes("without MPI_Finalize")`)
 	choose("4711")
-	u.await(`document.title.startsWith("broken: job 4711")`)
+	u.await(`document.title.startsWith("crashed: job 4711")`)
 	u.take(t, "page-killed", "light", 1280, 1040)
 	healthy.Signal(t, syscall.SIGUSR1) // which mpirun hands on, and stencil ends at
 	healthy.Wait(t)
@@ -113,7 +113,7 @@ func pictureOfAHungJob(t *testing.T) {
 	server := suite.Exporter(t)
 	measured(t, server, "4712", []string{suite.Program(t, harness.OpenMPI(t), "stuck.c"), "mismatch", suite.Dir(t)})
 	u := startBrowser(t).open(t, server.URL("/"))
-	u.watch(t, `document.title.startsWith("hung")`)
+	u.watch(t, `document.title.match(/^(deadlock|waiting)/)`)
 	u.take(t, "page-hung", "light", 1280, 720)
 }
 

@@ -37,8 +37,6 @@ type Judgement struct {
 
 // words are what the present verdict's words stand for in the table of states.
 var words = map[string][]string{
-	"broken":  {"crashed", "cancelled"},
-	"hung":    {"deadlock", "waits for a rank", "wrong program"},
 	"waiting": {"deadlock", "waits for a rank", "wrong program"},
 }
 
@@ -52,7 +50,7 @@ func meanings(word string) []string {
 
 // one is a rank that a sentence names: not the ranks that wait, which are named in the plural, or with what they have
 // done.
-var one = regexp.MustCompile(`\brank (\d+)\b( (?:has|have) been in| waits? )?`)
+var one = regexp.MustCompile(`\brank (\d+)\b( (?:has|have) (?:been in|waited)| waits? )?`)
 
 // NamedIn are the ranks that a sentence blames: all that it names one by one, but for those that it says wait.
 func NamedIn(text string) (ranks []int) {

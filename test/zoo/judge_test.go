@@ -102,7 +102,7 @@ func TestJudge(t *testing.T) {
 		{"no trouble", late, Said{State: "healthy"}, Wrong},
 		{"no core for ranks with a core each", late, Said{State: "no core"}, Misleading},
 		{"no core for more ranks than cores", dead, Said{State: "no core"}, Right},
-		{"today's word", dead, Said{State: "hung", Text: "tag 123", Ranks: []int{0, 2}}, Right},
+		{"today's word", dead, Said{State: "waiting", Text: "tag 123", Ranks: []int{0, 2}}, Right},
 		{"a rank that only waits", dead, Said{State: "deadlock", Text: "tag 123", Ranks: []int{0, 1}}, Wrong},
 		{"healthy", healthy, Said{State: "healthy"}, Right},
 		{"healthy, and a rank", healthy, Said{State: "healthy", Ranks: []int{1}}, Wrong},

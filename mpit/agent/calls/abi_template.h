@@ -24,6 +24,11 @@ static intptr_t comm_world(void *(*find)(const char *symbol))
 	return ABI_HANDLE(MPI_COMM_WORLD, "ompi_mpi_comm_world", find);
 }
 
+static intptr_t comm_null(void *(*find)(const char *symbol))
+{
+	return ABI_HANDLE(MPI_COMM_NULL, "ompi_mpi_comm_null", find);
+}
+
 const struct calls_abi ABI_IDENTIFIER = {
 	.number = ABI_NUMBER,
 	.in_place = MPI_IN_PLACE,
@@ -41,4 +46,5 @@ const struct calls_abi ABI_IDENTIFIER = {
 	.datatype_null = datatype_null,
 	.no_op = no_op,
 	.comm_world = comm_world,
+	.comm_null = comm_null,
 };

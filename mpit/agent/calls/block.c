@@ -3,6 +3,7 @@
 #include "block.h"
 
 #include "functions.h"
+#include "order.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -239,13 +240,16 @@ bool block_inside(struct block *b, struct moment_inside *out)
 		uintptr_t from = atomic_load_explicit(&u->from, memory_order_acquire);
 		uint64_t names = atomic_load_explicit(&u->names, memory_order_acquire);
 		uint64_t last = atomic_load_explicit(&u->last, memory_order_acquire);
-		uint64_t key = 0, now, gap = 0, ended[ACTIVITIES], all = 0;
+		uint64_t key = 0, number = 0, now, gap = 0, ended[ACTIVITIES], all = 0;
 
 		for (size_t k = 0; k < ACTIVITIES; k++)
 			ended[k] = atomic_load_explicit(&u->ended[k], memory_order_acquire);
 		/* The cell of a call that runs has the same key all the time. */
 		if (is_running(inside) && has_cell(b, cell))
 			key = atomic_load_explicit(&b->keys[cell - b->cells], memory_order_acquire);
+		/* It was counted before this, and the next one on the communicator comes after its end. */
+		if (key_slot(key) != 0 && functions[key_function(key)].ordered)
+			number = order_number(key_slot(key), key_object(key));
 		now = clock_now(&calls_state.clock);
 		if (atomic_load_explicit(&u->inside, memory_order_acquire) != inside)
 			continue;
@@ -263,6 +267,7 @@ bool block_inside(struct block *b, struct moment_inside *out)
 			.now = now,
 			.gap = gap,
 			.key = key,
+			.number = number,
 			.begin = begin,
 			.last = last >> 1,
 			.from = from,
@@ -368,7 +373,10 @@ static struct cell *find_cell(struct block *b, unsigned function, int kind, intp
 	if (number != 0)
 		return &b->cells[function_count + number - 1];
 	made = make_cell(b, function, object, slot, epoch);
-	return made == NULL ? own_cell(b, function) : made;
+	if (made == NULL)
+		return own_cell(b, function);
+	made->order = registry_order(slot);
+	return made;
 }
 
 /* ---- what calls.h calls ---- */
@@ -394,6 +402,8 @@ bool call_counts_late(const struct call *c)
 	struct block *b = calls_thread.block;
 	uint64_t key;
 
+	if (c->epoch == EPOCH_PAUSED)
+		return false;
 	if (c->cell != NULL) {
 		size_t number;
 
@@ -465,4 +475,31 @@ bool call_nested(struct call *c, const void *frame)
 	if (!here || !on_stack(t->block, t->mark))
 		return true;
 	return (uintptr_t)t->running >= (uintptr_t)(c + 1) && frame_is_there(t);
+}
+
+void call_doubts(const struct call *c, intptr_t handle)
+{
+	if (!on_stack(calls_thread.block, c))
+		order_unknown(handle & (intptr_t)calls_state.handle_mask);
+}
+
+bool call_begins_paused(struct call *c, intptr_t handle, enum ordering ordering, const void *frame)
+{
+	struct calls_thread *t = &calls_thread;
+
+	if (!order_begun())
+		return false;
+	if (t->mark != NULL && call_nested(c, frame)) {
+		if (ordering == ORDERED)
+			call_doubts(c, handle);
+		return false;
+	}
+	handle &= (intptr_t)calls_state.handle_mask;
+	if (ordering == ORDERED)
+		order_counts_found(handle);
+	*c = (struct call){ .epoch = EPOCH_PAUSED, .handle = handle, .there = call_there(c, frame) };
+	t->mark = frame;
+	t->running = c;
+	t->types = atomic_load_explicit(&calls_state.types, memory_order_acquire);
+	return true;
 }

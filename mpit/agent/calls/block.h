@@ -113,6 +113,7 @@ struct moment_inside {
 	uint64_t ended[ACTIVITIES]; /* ticks inside, without these */
 	uint64_t gap;        /* ticks of polling since the last call, which was a test or a probe */
 	uint64_t key;        /* of the call's function and object; 0: it is in none, or just between two */
+	uint64_t number;     /* of a collective on its communicator, from 1; 0: it is none, or not known */
 	uint64_t begin;      /* ticks, of that call */
 	uint64_t last;       /* ticks: when the last call before it ended; 0: there was none */
 	uintptr_t from;      /* the address that it returns to */

@@ -4,4 +4,4 @@
 __thread struct calls_thread calls_thread __attribute__((tls_model("initial-exec"))) HIDDEN;
 struct calls_state calls_state = { .epoch = EPOCH_STEP, .types = 1 };
 const struct calls_abi *calls_abi;
-intptr_t calls_datatype_null, calls_no_op, calls_comm_world;
+intptr_t calls_datatype_null, calls_no_op, calls_comm_world, calls_comm_null;

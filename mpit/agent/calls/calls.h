@@ -4,7 +4,8 @@
  *
  *	struct call call;
  *
- *	if (!call_begins(&call, FUNCTION_MPI_Send, BIND_COMM, comm, call_names(dest, tag), __builtin_dwarf_cfa()))
+ *	if (!call_begins(&call, FUNCTION_MPI_Send, BIND_COMM, comm, UNORDERED, call_names(dest, tag),
+ *			 __builtin_dwarf_cfa()))
  *		return next(...);
  *	int rc = next(...);
  *	call_returns(&call, SENDING);
@@ -40,12 +41,23 @@
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 /*
+ * What is known of a communicator's collectives (order.h). In its slot (registry.h), so that it is there for as long
+ * as the communicator. Whole words, relaxed: MPI itself orders the collectives on a communicator, also those of
+ * several threads.
+ */
+struct order {
+	_Atomic uint64_t begun;    /* how many this process has begun, + 1; 0: not known, for good */
+	_Atomic uint64_t identity; /* the same in all members, 0: not known */
+};
+
+/*
  * What one thread counts of one function on one object. Written by the thread that owns the block, and by nobody
  * else, with plain stores that are whole (relaxed); read by whoever holds the agent's gate. Whole cache lines.
  */
 struct cell {
 	_Alignas(64) _Atomic uint64_t ticks; /* of the clock: the reader converts the sum */
 	_Atomic uint64_t out, in;            /* bytes */
+	struct order *order;                 /* the owner's: of the object; NULL: of no one, or of many */
 	_Atomic uint64_t buckets[DISTRIBUTION_BUCKETS];
 };
 
@@ -120,6 +132,7 @@ extern __thread struct calls_thread calls_thread __attribute__((tls_model("initi
  * cache line of its own. */
 struct calls_state {
 	_Alignas(64) _Atomic bool measuring;
+	_Atomic bool begun; /* collectives are counted from then on, also while nothing is measured */
 	bool sizes; /* calls are counted by size, too: written in begin */
 	bool peers; /* messages are counted by peer (peers.h): likewise */
 	uint32_t poll_gap; /* ticks, of a microsecond: likewise */
@@ -135,6 +148,14 @@ extern struct calls_state calls_state HIDDEN;
 
 #define EPOCH_STEP ((uint64_t)1 << 16) /* a function's number is below */
 #define EPOCH_NEVER 1                  /* of a call that can't be counted */
+#define EPOCH_PAUSED 2                 /* of one that isn't measured */
+
+/* What a function is to the communicator that it names. */
+enum ordering {
+	UNORDERED,
+	ORDERED, /* a collective: all members begin it, in one order */
+	MAKES,   /* no collective on it, but it makes another one */
+};
 
 /* In the frame of the function around the call. */
 struct call {
@@ -248,23 +269,48 @@ struct cell *call_find_cell(unsigned function, int kind, intptr_t handle, uint64
  * is counted. */
 bool call_counts_late(const struct call *c) HIDDEN;
 
+/* order.c: the same as order_counts, the slot looked for: the cell is none of the communicator's. */
+void order_counts_found(intptr_t handle) HIDDEN;
+/* block.c: of an ordered call that seems to be inside another. If nobody can be sure, the number isn't known any more. */
+void call_doubts(const struct call *c, intptr_t handle) HIDDEN;
+/* block.c: call_begins of what isn't UNORDERED while nothing is measured. True: it is the program's own call, and goes
+ * on as if it were measured, but nothing of it is counted except its number. */
+bool call_begins_paused(struct call *c, intptr_t handle, enum ordering ordering, const void *frame) HIDDEN;
+
+/* Before the collective is under way: who sees it under way sees its number. */
+ALWAYS_INLINE void order_counts(const struct call *c, intptr_t handle)
+{
+	struct order *order = LIKELY(c->cell != NULL) ? c->cell->order : NULL;
+
+	if (LIKELY(order != NULL)) {
+		uint64_t begun = atomic_load_explicit(&order->begun, memory_order_relaxed);
+
+		atomic_store_explicit(&order->begun, begun + (begun != 0), memory_order_relaxed);
+	} else {
+		order_counts_found(handle);
+	}
+}
+
 /*
  * False: the call passes through unmeasured, because measuring is off or the call is inside another. frame is where
- * the wrapper's begins. kind is BIND_NONE (any handle), BIND_COMM, BIND_WIN or BIND_FILE, and always the same of a
- * function; handle is the argument's register.
+ * the wrapper's begins. kind is BIND_NONE (any handle), BIND_COMM, BIND_WIN or BIND_FILE; it and ordering are constants,
+ * and always the same of a function; handle is the argument's register.
  *
  * measuring is loaded with acquire for the one case that a thread calls MPI while another initialises it (sessions):
  * then everything that begin has set is seen with it. On x86-64 that is the same instruction as a relaxed load.
  */
-ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intptr_t handle, uint64_t names,
-			       const void *frame)
+ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intptr_t handle, enum ordering ordering,
+			       uint64_t names, const void *frame)
 {
 	struct calls_thread *t = &calls_thread;
 
 	if (!LIKELY(atomic_load_explicit(&calls_state.measuring, memory_order_acquire)))
+		return ordering != UNORDERED && call_begins_paused(c, handle, ordering, frame);
+	if (UNLIKELY(t->mark != NULL) && call_nested(c, frame)) {
+		if (ordering == ORDERED)
+			call_doubts(c, handle);
 		return false;
-	if (UNLIKELY(t->mark != NULL) && call_nested(c, frame))
-		return false;
+	}
 	if (kind == BIND_NONE)
 		handle = 0;
 	else if (kind != BIND_FILE)
@@ -285,6 +331,8 @@ ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intp
 		if (c->cell == NULL)
 			epoch = EPOCH_NEVER;
 	}
+	if (ordering == ORDERED)
+		order_counts(c, handle);
 	c->epoch = epoch;
 	c->handle = handle;
 	c->there = call_there(c, frame);
@@ -363,6 +411,24 @@ ALWAYS_INLINE bool counts_peers(void)
  * call_counts. */
 void call_sends(const struct call *c, int kind, int rank, uint64_t bytes) HIDDEN;
 
+/* How a constructor's communicators are told apart, and what its argument is. */
+enum makes {
+	MAKES_ONE,        /* one for all who get any; 0 */
+	MAKES_COLOURS,    /* one for each colour; the colour */
+	MAKES_PARTS,      /* parts that have no process in common; 0 */
+	MAKES_OF_GROUP,   /* MPI_Comm_create_group; the tag */
+	MAKES_OF_GROUPS,  /* MPI_Intercomm_create; the tag */
+	MAKES_FROM_GROUP, /* MPI_Comm_create_from_group; the string */
+	MAKES_FROM_GROUPS /* MPI_Intercomm_create_from_groups; the string */
+};
+/* order.c, all after call_returns but for order_turn. */
+/* Of a call that has failed: whether the others have counted it is not known. */
+void order_failed(const struct call *c, enum ordering ordering) HIDDEN;
+/* Before a constructor of MAKES_OF_GROUPS: what order_made is to be given; 0 of the others. */
+uint64_t order_turn(void) HIDDEN;
+/* After a constructor that has succeeded. newcomm: where the library has put the handle. */
+void order_made(const struct call *c, enum makes makes, intptr_t argument, intptr_t newcomm, uint64_t turn) HIDDEN;
+
 /* What differs between the ABIs and is no handle. */
 struct calls_abi {
 	uint64_t number; /* docs/internals/protocol.md, HELLO: ABI */
@@ -380,10 +446,12 @@ struct calls_abi {
 	intptr_t (*datatype_null)(void *(*find)(const char *symbol));
 	intptr_t (*no_op)(void *(*find)(const char *symbol));
 	intptr_t (*comm_world)(void *(*find)(const char *symbol));
+	intptr_t (*comm_null)(void *(*find)(const char *symbol));
 };
 extern const struct calls_abi *calls_abi HIDDEN; /* set in begin, before measuring is on */
 extern const struct calls_abi *const calls_abi_list[] HIDDEN;
 /* calls_abi's, asked once in begin. */
-extern intptr_t calls_datatype_null HIDDEN, calls_no_op HIDDEN, calls_comm_world HIDDEN;
+extern intptr_t calls_datatype_null HIDDEN, calls_no_op HIDDEN, calls_comm_world HIDDEN,
+	calls_comm_null HIDDEN;
 
 #endif

@@ -10,7 +10,7 @@ struct library library;
 
 bool library_find(void *(*find)(const char *function), const char **why)
 {
-	const bool peers = calls_asked("peers"); /* who else needs no groups */
+	const bool peers = calls_asked("peers"); /* else they may be missing: nobody's identity is known then */
 	const struct {
 		void **where;
 		const char *name, *lacking;
@@ -45,5 +45,8 @@ bool library_find(void *(*find)(const char *function), const char **why)
 			return false;
 		}
 	}
+	library.has_groups = library.comm_group != NULL && library.comm_remote_group != NULL && library.group_size != NULL &&
+			     library.group_range_incl != NULL && library.group_translate_ranks != NULL &&
+			     library.group_free != NULL && library.initialized != NULL;
 	return true;
 }

@@ -30,6 +30,7 @@ struct library {
 	int (*type_size_x)(intptr_t datatype, long long *bytes); /* MPI_Count is 64 bits wide in every ABI */
 	/* MPI-4's: may be NULL where calls_abi doesn't ask it. */
 	int (*get_count_c)(intptr_t status, intptr_t datatype, long long *count);
+	bool has_groups; /* all functions of groups, and initialized, are there */
 };
 /* Written in begin. */
 extern struct library library __attribute__((visibility("hidden")));

@@ -43,9 +43,9 @@ static size_t words(void)
 	return (size_t)world_size / 64 + 1;
 }
 
-void peers_open(void *(*find)(const char *symbol))
+void peers_open(void)
 {
-	if (calls_state.peers || !calls_asked("peers") || !world_open(calls_abi->comm_world(find)))
+	if (calls_state.peers || !calls_asked("peers") || world_size == 0 || !world_open_tables())
 		return;
 	block_peers = (size_t)world_size + 1;
 	sent_to = memory(words() * sizeof *sent_to);

@@ -21,7 +21,7 @@
 #define PEERS_MOST (2 * PEERS_AT_FIRST)
 
 /* Once, in begin, before the first block is made: decides whether calls_state.peers. */
-void peers_open(void *(*find)(const char *symbol));
+void peers_open(void);
 
 /* ---- the reader: the gate is held ---- */
 

@@ -22,7 +22,9 @@ struct slot {
 	_Atomic int kind;
 	_Atomic intptr_t handle;
 	_Atomic uint64_t place[PLACE_WORDS];
+	struct order order;
 	/* the gate's */
+	uint64_t order_told;
 	unsigned next_free;
 	uint64_t told[MOST_FUNCTIONS / 64];
 };
@@ -91,6 +93,24 @@ bool registry_place(unsigned slot, uint32_t number, struct place *out)
 	return registry_alive(slot, number);
 }
 
+struct order *registry_order(unsigned slot)
+{
+	return &slots[slot].order;
+}
+
+unsigned registry_slots(void)
+{
+	return used;
+}
+
+uint32_t registry_comm(unsigned slot, uint64_t **told)
+{
+	*told = &slots[slot].order_told;
+	if (atomic_load_explicit(&slots[slot].kind, memory_order_relaxed) != BIND_COMM)
+		return 0;
+	return atomic_load_explicit(&slots[slot].number, memory_order_relaxed);
+}
+
 bool registry_told(unsigned slot, unsigned function)
 {
 	uint64_t *word = &slots[slot].told[function / 64], bit = (uint64_t)1 << function % 64;
@@ -138,6 +158,10 @@ bool registry_add(int kind, intptr_t handle, uint32_t number, const struct place
 	memcpy(words, place, sizeof words);
 	for (size_t i = 0; i < PLACE_WORDS; i++)
 		atomic_store_explicit(&slots[slot].place[i], words[i], memory_order_release);
+	/* No collective has been begun on a communicator that the program doesn't have yet. */
+	atomic_store_explicit(&slots[slot].order.begun, 1, memory_order_relaxed);
+	atomic_store_explicit(&slots[slot].order.identity, 0, memory_order_relaxed);
+	slots[slot].order_told = 0;
 	memset(slots[slot].told, 0, sizeof slots[slot].told);
 	atomic_store_explicit(&slots[slot].number, number, memory_order_release);
 	index_put(table, PLACES, hash_of(kind, handle), slot);

@@ -35,6 +35,13 @@ bool registry_alive(unsigned slot, uint32_t number);
 /* Any thread: a communicator's place; false: it isn't this object's slot any more. */
 bool registry_place(unsigned slot, uint32_t number, struct place *out);
 
+/* Any thread: what is known of the collectives on a slot's communicator. The slot's, so that it never moves. */
+struct order *registry_order(unsigned slot);
+/* The gate is held: the number of slots that have ever been used, from 1 on. */
+unsigned registry_slots(void);
+/* The gate is held: the communicator of a slot; 0: it has none. `told` is the reader's, and 0 at first. */
+uint32_t registry_comm(unsigned slot, uint64_t **told);
+
 /* The gate is held: whether the reader has been told of a function's calls on the object of a slot; marks it. Slot 0:
  * on object 0. */
 bool registry_told(unsigned slot, unsigned function);

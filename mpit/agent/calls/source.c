@@ -16,6 +16,7 @@
 #include "block.h"
 #include "functions.h"
 #include "library.h"
+#include "order.h"
 #include "peers.h"
 #include "place.h"
 
@@ -61,7 +62,9 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	calls_state.sizes = calls_asked("sizes");
 	if (!library_find(mpi->find, why))
 		return false;
-	peers_open(mpi->find);
+	calls_comm_null = calls_abi->comm_null(mpi->find);
+	world_open(calls_abi->comm_world(mpi->find));
+	peers_open();
 	if (!blocks_open(why) || !clock_choose(&calls_state.clock, why))
 		return false;
 	if (!registry_open()) {
@@ -74,6 +77,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	calls_no_op = calls_abi->no_op(mpi->find);
 	calls_comm_world = calls_abi->comm_world(mpi->find);
 	*why = calls_asked_unknown();
+	order_open();
 	return true;
 }
 
@@ -407,6 +411,7 @@ static void tell_thread(struct block *b, uint64_t id, const struct moment_inside
 	out->function = functions[key_function(m->key)].name;
 	out->bind = functions[key_function(m->key)].bind;
 	out->object = key_object(m->key);
+	out->number = m->number;
 	tell_names(m, out);
 }
 
@@ -458,7 +463,8 @@ static void object_made(int kind, uint64_t handle, uint32_t number, int rank, in
 		world_ranks(kind, (intptr_t)handle, place.inter, &place.world);
 	else if (kind == BIND_COMM && (intptr_t)handle == calls_comm_world)
 		place.world = (struct world_ranks){ .count = size, .stride = 1 };
-	registry_add(kind, (intptr_t)handle, number, &place);
+	if (registry_add(kind, (intptr_t)handle, number, &place))
+		order_object_made(kind, (intptr_t)handle);
 }
 
 static void object_freed(int kind, uint64_t handle, uint32_t number)
@@ -477,6 +483,7 @@ static const struct source source = {
 	.discover = discover,
 	.read = read,
 	.calls = calls,
+	.comms = order_tell,
 	.object_made = object_made,
 	.object_freed = object_freed,
 };

@@ -4,6 +4,7 @@
 
 #include "calls.h"
 #include "library.h"
+#include "order.h"
 
 #include <sys/mman.h>
 
@@ -42,13 +43,22 @@ bool world_open(intptr_t world)
 {
 	int initialized = 0;
 
+	if (world_size > 0)
+		return true;
+	if (!library.has_groups || library.initialized(&initialized) != 0 || !initialized)
+		return false;
+	if (library.comm_size(world, &world_size) != 0 || world_size <= 0) {
+		world_size = 0;
+		return false;
+	}
+	comm_world = world;
+	return true;
+}
+
+bool world_open_tables(void)
+{
 	if (entries != NULL)
 		return true;
-	if (library.initialized(&initialized) != 0 || !initialized)
-		return false;
-	if (library.comm_size(world, &world_size) != 0 || world_size <= 0)
-		return false;
-	comm_world = world;
 	table_count = TABLES_BYTES / sizeof(int) / (unsigned)world_size;
 	table_count = table_count < 1 ? 1 : table_count > MOST_TABLES ? MOST_TABLES : table_count;
 	tables = memory((table_count + 1) * sizeof *tables);
@@ -190,18 +200,89 @@ static bool group_of(int kind, intptr_t handle, bool inter, intptr_t *group)
 	return (inter ? library.comm_remote_group : library.comm_group)(handle, group) == 0;
 }
 
+static bool open_pair(int kind, intptr_t handle, bool inter, struct pair *p)
+{
+	*p = (struct pair){ 0 };
+	if (!group_of(kind, handle, inter, &p->group))
+		return false;
+	if (library.comm_group(comm_world, &p->world) == 0)
+		return true;
+	library.group_free(&p->group);
+	return false;
+}
+
+static void close_pair(struct pair *p)
+{
+	library.group_free(&p->world);
+	library.group_free(&p->group);
+}
+
 void world_ranks(int kind, intptr_t handle, bool inter, struct world_ranks *out)
 {
-	struct pair p = { 0 };
+	struct pair p;
 
 	*out = (struct world_ranks){ 0 };
-	if (!group_of(kind, handle, inter, &p.group))
+	if (!open_pair(kind, handle, inter, &p))
 		return;
-	if (library.comm_group(comm_world, &p.world) == 0) {
-		ask(&p, out);
-		library.group_free(&p.world);
+	ask(&p, out);
+	close_pair(&p);
+}
+
+bool world_is(intptr_t handle)
+{
+	return world_size > 0 && handle == comm_world;
+}
+
+int world_leader(intptr_t comm, bool remote)
+{
+	struct pair p;
+	int leader = WORLD_NOBODY;
+
+	if (!open_pair(BIND_COMM, comm, remote, &p))
+		return WORLD_NOBODY;
+	if (!translate(&p, 0, 1, &leader) || leader < 0)
+		leader = WORLD_NOBODY;
+	close_pair(&p);
+	return leader;
+}
+
+/* The same of the same processes, whatever their group is called. */
+static uint64_t hash_members(const struct pair *p)
+{
+	struct world_ranks line = { .count = world_size, .stride = 1 };
+	int count = world_size, to[SPAN];
+	uint64_t hash = 0;
+
+	if (p->group != p->world && (library.group_size(p->group, &count) != 0 || count <= 0 || count > world_size))
+		return 0;
+	if (p->group == p->world || find_line(p, count, &line))
+		return order_mix(order_mix(order_mix(1, (uint64_t)count), (uint64_t)line.first), (uint64_t)line.stride);
+	if ((uint64_t)count * (uint64_t)world_size > MOST_PAIRS)
+		return 0;
+	for (int at = 0; at < count; at += SPAN) {
+		int n = count - at < SPAN ? count - at : SPAN;
+
+		if (!translate(p, at, n, to))
+			return 0;
+		for (int i = 0; i < n; i++) {
+			if (to[i] < 0)
+				return 0;
+			hash = order_mix(hash, (uint64_t)to[i]);
+		}
 	}
-	library.group_free(&p.group);
+	return hash;
+}
+
+uint64_t world_members(intptr_t comm, bool remote)
+{
+	struct pair p;
+	uint64_t hash;
+
+	if (!open_pair(BIND_COMM, comm, remote, &p))
+		return 0;
+	hash = hash_members(&p);
+	close_pair(&p);
+	return hash;
 }
 
 void world_drop(const struct world_ranks *ranks)

@@ -72,6 +72,7 @@ int main(void)
 	test_calls_under_way_on_the_wire();
 	test_what_the_kernel_says_of_threads();
 	test_a_passive_rank_tells_of_calls_under_way();
+	test_communicators_on_the_wire();
 	test_where_an_address_is_mapped_from();
 	test_gate();
 	test_the_gate_does_not_count_time_that_nobody_has_run();

@@ -13,6 +13,7 @@ bool fake_measuring;
 int fake_switched;
 char fake_events[4096];
 struct source_calls fake_calls;
+struct source_comm fake_comm;
 
 static uint64_t values[FAKE_MEASURED][FAKE_NUMBERS][DISTRIBUTION_ELEMENTS];
 static bool come_up[FAKE_MEASURED][FAKE_NUMBERS], ended[FAKE_NUMBERS];
@@ -21,6 +22,7 @@ static struct {
 	uint32_t object;
 } pairs[FAKE_MEASURED * FAKE_NUMBERS];
 static size_t variables, pair_count, pairs_told;
+static bool comm_told;
 
 void fake_source_reset(void)
 {
@@ -30,6 +32,8 @@ void fake_source_reset(void)
 	fake_switched = 0;
 	fake_events[0] = '\0';
 	fake_calls = (struct source_calls){ 0 };
+	fake_comm = (struct source_comm){ 0 };
+	comm_told = false;
 	memset(values, 0, sizeof values);
 	memset(come_up, 0, sizeof come_up);
 	memset(ended, 0, sizeof ended);
@@ -123,6 +127,13 @@ static bool calls(struct source_calls *out)
 	return fake_calls.threads[0].observed_ns != 0;
 }
 
+static void comms(bool all, source_comm_function *tell, void *context)
+{
+	if (fake_comm.object != 0 && (all || !comm_told))
+		tell(context, &fake_comm);
+	comm_told = true;
+}
+
 static void note(const char *what, int kind, uint64_t handle, uint32_t number)
 {
 	size_t length = strlen(fake_events);
@@ -158,6 +169,7 @@ const struct source fake_source = {
 	.discover = discover,
 	.read = read_pair,
 	.calls = calls,
+	.comms = comms,
 	.object_made = object_made,
 	.object_freed = object_freed,
 };

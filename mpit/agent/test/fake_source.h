@@ -14,6 +14,7 @@ extern const char *fake_refusal;          /* why it can't measure; NULL: it can 
 extern bool fake_measuring;
 extern int fake_switched;      /* calls of measure */
 extern struct source_calls fake_calls; /* what happens now; observed_ns 0: it doesn't know */
+extern struct source_comm fake_comm; /* that has changed, until it has been told; object 0: none has */
 extern char fake_events[4096]; /* objects that it was told of, in words */
 
 extern const struct source fake_source;

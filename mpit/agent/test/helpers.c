@@ -213,6 +213,7 @@ static void take_thread(struct frame *f, struct told_calls *told, size_t i)
 	t->peer = (int)(int64_t)take(f);
 	t->tag = (int)(int64_t)take(f);
 	t->root = (int)(int64_t)take(f);
+	t->number = take(f);
 	take_string(f, function, sizeof function);
 	CHECK(function[0] == '\0');
 	CHECK(f->at == end);
@@ -234,7 +235,10 @@ struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status sta
 	f.at += 2 * take(&f);
 	told.known = take(&f);
 	if (told.known != 0) {
-		CHECK(told.known == 1 && take(&f) == f.header.words - f.at);
+		size_t end = take(&f);
+
+		end += f.at;
+		CHECK(told.known == 1);
 		told.inside_ns = take(&f);
 		told.observed_ns = take(&f);
 		told.running_ns = take(&f);
@@ -254,6 +258,14 @@ struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status sta
 			take_thread(&f, &told, i);
 		if (take(&f) != 0)
 			f.at += take(&f);
+		CHECK(f.at == end);
+	}
+	told.comm_count = status == SAMPLE_BUSY ? 0 : take(&f);
+	for (size_t i = 0; i < told.comm_count; i++) {
+		CHECK(take(&f) == 3);
+		told.comm.object = (uint32_t)take(&f);
+		told.comm.identity = take(&f);
+		told.comm.begun = take(&f);
 	}
 	CHECK(f.at == f.header.words);
 	free(f.words);

@@ -321,7 +321,7 @@ void test_the_layouts_size_is_known(void)
 	fake_has = true;
 	byhandle_key_changed(&session, o, "and another");
 	CHECK(o->detail_words == 6);
-	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation },
+	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, false },
 		     SAMPLE_FRESH, END_NONE, &(struct under_way){ 0 });
 	memcpy(&words, w.bytes + 8, sizeof words);
 	CHECK(words == 5 + session.layout_words - before); /* four words before the objects, one for the handles */
@@ -400,7 +400,7 @@ void test_details_on_the_wire(void)
 	CHECK(object_made(&session, BIND_REQUEST, &(union mpi_object){ .integer = 4 }, 0, &request, 9) == NULL);
 	CHECK(object_made(&session, BIND_FILE, &(union mpi_object){ .integer = 5 }, 0, &file, 0) != NULL);
 	session.unbound.after->created = session.unbound.after->after->created = 0;
-	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation },
+	frame_answer(&w, 1, &session, (struct generations){ session.catalogue.generation, 0, session.remains.generation, false },
 		     SAMPLE_FRESH, END_NONE, &(struct under_way){ 0 });
 	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
 		memcpy(&got, w.bytes + WIRE_HEADER_BYTES + 8 + 8 * i, sizeof got);

@@ -728,6 +728,31 @@ void test_a_passive_rank_tells_of_calls_under_way(void)
 	end_conversation(listening);
 }
 
+/* All on a new connection, and then what has changed. */
+void test_communicators_on_the_wire(void)
+{
+	struct told_calls told;
+	int listening, fd;
+
+	fake_reset();
+	fake_source_reset();
+	open_session("", 10);
+	sources_begin(&session, fake_source_function, &mpi);
+	fake_comm = (struct source_comm){ .object = 3, .identity = (uint64_t)1 << 63, .begun = 9 };
+	fd = open_conversation(&listening);
+	for (uint32_t i = 1; i <= 2; i++) {
+		sample_now(fd, 2 * i);
+		told = sample_calls(fd, 2 * i, SAMPLE_FRESH);
+		CHECK(told.comm_count == 1 && told.comm.object == 3 && told.comm.identity == (uint64_t)1 << 63 &&
+		      told.comm.begun == 9);
+		sample_now(fd, 2 * i + 1);
+		CHECK(sample_calls(fd, 2 * i + 1, SAMPLE_FRESH).comm_count == 0);
+		if (i == 1)
+			fd = reconnect(fd, listening);
+	}
+	close_conversation(fd, listening);
+}
+
 /* Each byte of this program's code is where it is said to be. */
 void test_where_an_address_is_mapped_from(void)
 {

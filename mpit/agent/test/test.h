@@ -86,6 +86,8 @@ struct told_calls {
 	uint64_t finalize_ns, cpu_ns, thread_count;
 	struct source_thread threads[SOURCE_THREADS]; /* their function is NULL */
 	char function_of_second[64];
+	uint64_t comm_count;
+	struct source_comm comm; /* the last one */
 };
 struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status status);
 
@@ -197,6 +199,7 @@ void test_variables_of_a_source_on_the_wire(void);
 void test_calls_under_way_on_the_wire(void);
 void test_what_the_kernel_says_of_threads(void);
 void test_a_passive_rank_tells_of_calls_under_way(void);
+void test_communicators_on_the_wire(void);
 void test_where_an_address_is_mapped_from(void);
 
 /* conversation_test.c */

@@ -16,8 +16,8 @@ import (
 const (
 	Healthy    = "healthy"
 	Imbalanced = "late rank"
-	Hung       = "hung"
-	Broken     = "broken"
+	Hung       = "deadlock"
+	Broken     = "crashed"
 	Unmeasured = "unknown" // without a call profile
 )
 
@@ -160,7 +160,7 @@ func (j *Job) verdict(useful, most float64) object {
 	v := object{"state": j.Kind, "efficiency": object{"parallel": useful, "communication": most,
 		"load_balance": useful / max(most, 1e-9), "between_nodes": 1, "within_nodes": useful / max(most, 1e-9),
 		"ranks": j.Ranks}}
-	late := object{"rank": j.late(), "node": "node7", "why": "computes more, or does I/O of its own",
+	late := object{"rank": j.late(), "node": "node7", "why": "is outside MPI for 98 % of the time",
 		"share": most - useful, "by_useful_time": true}
 	switch j.Kind {
 	case Healthy:
@@ -168,9 +168,10 @@ func (j *Job) verdict(useful, most float64) object {
 	case Imbalanced:
 		v["late"] = late
 		v["text"] = fmt.Sprintf("%.0f %% useful; %.0f %% of the time ranks wait in MPI_Allreduce on residual for rank %d on "+
-			"node7, which computes more, or does I/O of its own", 100*useful, 100*(most-useful), j.late())
+			"node7, which is outside MPI for 98 %% of the time", 100*useful, 100*(most-useful), j.late())
 	case Hung:
-		v["text"] = fmt.Sprintf("hung: all %d ranks have been in 2 different calls for 6m52s", j.Ranks)
+		v["text"] = fmt.Sprintf("rank %d is one collective behind on residual (41 of 42): it is in MPI_Recv on grid; the others "+
+			"wait for it in MPI_Allreduce on residual, for 6m52s", j.late())
 	case Broken:
 		v["text"] = fmt.Sprintf("%d of %d ranks ended without MPI_Finalize, probably rank 0 on node7 (lost) first", j.Ranks,
 			j.Ranks)

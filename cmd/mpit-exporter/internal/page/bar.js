@@ -6,7 +6,7 @@ import { percent } from "./number.js";
 // partsOf divides a job's time by its verdict; null: it was not measured.
 export function partsOf(verdict) {
   const e = verdict.efficiency;
-  if (verdict.state === "hung") return [{ name: "hung", share: 1 }];
+  if (verdict.state === "deadlock") return [{ name: "deadlock", share: 1 }];
   if (!e) return null;
   // In a job whose ranks all stay in one call, all of that is waiting, whichever rank it may be for.
   const most = verdict.state === "waiting" ? 1 : e.communication;

@@ -93,7 +93,7 @@ function about({ job, time, left_out: leftOut }) {
     .join(" · ");
 }
 
-const meanings = { useful: "useful", waiting: "waiting for late ranks", communication: "communication", hung: "hung" };
+const meanings = { waiting: "waiting for late ranks" }; // of the others it is their name
 
 // legend says what a bar's colours are, and over which time.
 function legend(list, parts, report) {
@@ -117,7 +117,10 @@ function legend(list, parts, report) {
     );
   }
   parts.forEach((p, i) =>
-    say(list.children[i].lastChild, `${meanings[p.name] ?? p.name}${p.name === "hung" ? "" : ` ${percent(p.share)}`}`),
+    say(
+      list.children[i].lastChild,
+      (meanings[p.name] ?? p.name) + (p.name === "deadlock" ? "" : ` ${percent(p.share)}`),
+    ),
   );
   say(list.lastChild, report.whole ? "since the job began" : `in the last ${Math.round(report.seconds)} s`);
 }

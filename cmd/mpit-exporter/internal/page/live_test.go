@@ -68,7 +68,7 @@ func TestJobs(t *testing.T) {
 		for _, j := range list.Jobs {
 			order = append(order, j.Job.ID+" "+j.Verdict.State)
 		}
-		assert.Equal(t, []string{"17 " + job.WaitsForOne, "16 " + job.Broken, "18 " + job.Healthy}, order,
+		assert.Equal(t, []string{"17 " + job.LateRanks, "16 " + job.Crashed, "18 " + job.Healthy}, order,
 			"those that need attention first")
 		assert.Equal(t, map[string]int{"up": 2}, list.Jobs[0].States)
 		assert.True(t, list.Jobs[0].Whole, "nothing is remembered yet")

@@ -259,8 +259,8 @@ func TestTones(t *testing.T) {
 	assert.Equal(t, Good, tones(healthy)["HEALTHY"])
 	assert.Equal(t, Poor, tones(imbalanced)["LATE RANK"])
 	assert.Equal(t, Poor, tones(imbalanced)["2"], "the late one")
-	assert.Equal(t, Bad, tones(hung)["HUNG"])
-	assert.Equal(t, Bad, tones(killed)["BROKEN"])
+	assert.Equal(t, Poor, tones(hung)["WAITING"])
+	assert.Equal(t, Bad, tones(killed)["CRASHED"])
 	assert.Equal(t, Bad, tones(killed)["lost"])
 	hostile := hung
 	hostile.program = "\x1b[31mapp"

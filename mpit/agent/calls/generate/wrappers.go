@@ -15,6 +15,8 @@ func functionsHeader(functions []function) []byte {
 	b.WriteString(madeFrom + `#ifndef MPIT_CALLS_FUNCTIONS_H
 #define MPIT_CALLS_FUNCTIONS_H
 
+#include <stdbool.h>
+
 /* A function that calls are counted as. out, in: the directions that its bytes have; NULL: none. */
 struct function {
 	const char *name;
@@ -22,6 +24,7 @@ struct function {
 	const char *out, *in;
 	unsigned activity; /* enum activity */
 	unsigned names;    /* enum names */
+	bool ordered;      /* enum ordering is ORDERED */
 };
 
 enum function_number {
@@ -54,8 +57,8 @@ const struct function functions[] = {
 `)
 	for _, f := range functions {
 		names, _ := f.names()
-		fmt.Fprintf(&b, "\t[%s] = { \"%s\", %s, %s, %s, %s, %s },\n", f.number(), f.name, f.bind,
-			quoted(f.movement.out), quoted(f.movement.in), f.activity(), names)
+		fmt.Fprintf(&b, "\t[%s] = { \"%s\", %s, %s, %s, %s, %s, %t },\n", f.number(), f.name, f.bind,
+			quoted(f.movement.out), quoted(f.movement.in), f.activity(), names, f.ordering() == "ORDERED")
 	}
 	b.WriteString("};\n")
 	return b.Bytes()
@@ -123,12 +126,15 @@ func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 		b.WriteString("\tunion own_status own;\n")
 	}
 	_, names := f.names()
-	fmt.Fprintf(b, "\n\tif (!call_begins(&call, %s, %s, %s, %s, frame))\n", f.number(), f.bind, handle, names)
+	turn, after := f.afterOrdered()
+	fmt.Fprintf(b, "\n\tif (!call_begins(&call, %s, %s, %s, %s, %s, frame))\n", f.number(), f.bind, handle,
+		f.ordering(), names)
 	fmt.Fprintf(b, "\t\treturn next(%s);\n", strings.Join(passed, ", "))
 	if f.movement.needsStatus() {
 		b.WriteString("\tintptr_t seen = status_or_own(status, &own);\n")
 	}
-	fmt.Fprintf(b, "\tint rc = next(%s);\n\tcall_returns(&call, %s);\n", strings.Join(given, ", "), f.activity())
+	fmt.Fprintf(b, "%s\tint rc = next(%s);\n\tcall_returns(&call, %s);\n%s", turn, strings.Join(given, ", "),
+		f.activity(), after)
 	if moved := movedExpression(f, w); moved == "" {
 		b.WriteString("\tcall_counts(&call, 0, 0);\n")
 	} else {

@@ -174,7 +174,7 @@ void test_a_duration_goes_into_its_bucket(void)
 
 	calls_state.clock.ratio = ratio_of(1, 1);
 	for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {
-		CHECK(call_begins(&c, FUNCTION_MPI_Recv, BIND_COMM, 0x100, 0, __builtin_dwarf_cfa()));
+		CHECK(call_begins(&c, FUNCTION_MPI_Recv, BIND_COMM, 0x100, UNORDERED, 0, __builtin_dwarf_cfa()));
 		call_returns(&c, WAITING);
 		c.begin = durations[i];
 		call_counts(&c, 0, 7);
@@ -188,7 +188,7 @@ void test_a_duration_goes_into_its_bucket(void)
 	calls_state.clock.ratio = before;
 
 	/* A clock that runs backwards between two cores. */
-	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x100, 0, __builtin_dwarf_cfa()));
+	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x100, ORDERED, 0, __builtin_dwarf_cfa()));
 	c.begin = UINT64_MAX;
 	call_returns(&c, IN_COLLECTIVE);
 	call_counts(&c, 0, 0);
@@ -327,7 +327,7 @@ static struct place place_in(intptr_t comm)
 	struct place place;
 	struct call c;
 
-	CHECK(call_begins(&c, FUNCTION_MPI_Bcast, BIND_COMM, comm, 0, __builtin_dwarf_cfa()));
+	CHECK(call_begins(&c, FUNCTION_MPI_Bcast, BIND_COMM, comm, ORDERED, 0, __builtin_dwarf_cfa()));
 	call_returns(&c, IN_COLLECTIVE);
 	place = *call_place(&c);
 	call_counts(&c, 0, 0);
@@ -517,6 +517,11 @@ int main(void)
 	test_only_the_outermost_call_counts();
 	test_a_call_left_by_longjmp_blinds_nobody();
 	test_marks_on_other_stacks();
+	test_collectives_are_counted_where_they_begin();
+	test_numbers_that_are_not_known();
+	test_a_collective_before_the_world_is_known();
+	test_communicators_are_told_of_when_they_change();
+	test_identities_agree();
 	test_a_handle_that_is_used_again_is_another_object();
 	test_an_untracked_object_is_object_0();
 	test_an_object_freed_during_a_call();
@@ -547,6 +552,6 @@ int main(void)
 	test_no_place_of_a_peer_ever_falls();
 	test_peers_of_threads();
 	test_an_object_freed_while_it_is_sent_on();
-	puts("tests of the call profile's runtime: 51 passed, 0 failed");
+	puts("tests of the call profile's runtime: 56 passed, 0 failed");
 	return 0;
 }

@@ -26,7 +26,8 @@ int fake_topology = -1;
 /* ---- the table ---- */
 
 const struct function functions[] = {
-#define ROW(name, bind, out, in, activity, names) { #name, BIND_##bind, out, in, activity, names },
+#define ROW(name, bind, out, in, activity, names) \
+	{ #name, BIND_##bind, out, in, activity, names, (activity) == IN_COLLECTIVE },
 	FUNCTIONS(ROW)
 #undef ROW
 };
@@ -54,6 +55,12 @@ static intptr_t comm_world(void *(*find)(const char *))
 	return FAKE_WORLD;
 }
 
+static intptr_t comm_null(void *(*find)(const char *))
+{
+	(void)find;
+	return FAKE_NULL;
+}
+
 static const struct calls_abi fake = {
 	.number = 7,
 	.proc_null = -1,
@@ -68,6 +75,7 @@ static const struct calls_abi fake = {
 	.datatype_null = null_type,
 	.no_op = null_type,
 	.comm_world = comm_world,
+	.comm_null = comm_null,
 };
 
 const struct calls_abi *const calls_abi_list[] = { &fake, NULL };
@@ -110,9 +118,10 @@ static int comm_size(intptr_t comm, int *size)
 }
 
 /* Groups: all of the world, that of what is asked about, and a part of the world. */
-enum { WORLD = 1, ASKED, PART };
+enum { WORLD = 1, ASKED, REMOTE, PART };
 
 int fake_ranks[FAKE_WORLD_SIZE], fake_rank_count, fake_groups, fake_translated;
+int fake_remote[FAKE_WORLD_SIZE], fake_remote_count;
 static int part[FAKE_WORLD_SIZE], part_count;
 
 static int group_of(intptr_t handle, intptr_t *group)
@@ -122,10 +131,18 @@ static int group_of(intptr_t handle, intptr_t *group)
 	return 0;
 }
 
+static int remote_group_of(intptr_t handle, intptr_t *group)
+{
+	int rc = group_of(handle, group);
+
+	*group = fake_remote_count > 0 ? REMOTE : *group;
+	return rc;
+}
+
 static int group_size(intptr_t group, int *size)
 {
-	CHECK(group == ASKED);
-	*size = fake_rank_count;
+	CHECK(group == ASKED || group == REMOTE);
+	*size = group == ASKED ? fake_rank_count : fake_remote_count;
 	return 0;
 }
 
@@ -152,11 +169,13 @@ static int in_part(int rank)
 
 static int group_translate_ranks(intptr_t group, intptr_t count, const int *ranks, intptr_t other, int *others)
 {
-	CHECK(group == ASKED && (other == WORLD || other == PART));
+	const int *members = group == ASKED ? fake_ranks : fake_remote;
+
+	CHECK((group == ASKED || group == REMOTE) && (other == WORLD || other == PART));
 	fake_translated += other == WORLD ? (int)count : 0;
 	for (int i = 0; i < count; i++) {
-		CHECK(ranks[i] >= 0 && ranks[i] < fake_rank_count);
-		others[i] = other == WORLD ? fake_ranks[ranks[i]] : in_part(fake_ranks[ranks[i]]);
+		CHECK(ranks[i] >= 0 && ranks[i] < (group == ASKED ? fake_rank_count : fake_remote_count));
+		others[i] = other == WORLD ? members[ranks[i]] : in_part(members[ranks[i]]);
 	}
 	return 0;
 }
@@ -237,7 +256,7 @@ void *fake_find(const char *function)
 		{ "PMPI_Comm_test_inter", comm_test_inter },
 		{ "PMPI_Comm_remote_size", comm_remote_size },
 		{ "PMPI_Comm_group", group_of },
-		{ "PMPI_Comm_remote_group", group_of },
+		{ "PMPI_Comm_remote_group", remote_group_of },
 		{ "PMPI_Win_get_group", group_of },
 		{ "PMPI_Group_size", group_size },
 		{ "PMPI_Group_range_incl", group_range_incl },
@@ -277,6 +296,7 @@ void *next_definition(_Atomic(void *) *known, const char *function, const void *
 
 typedef int next_4(intptr_t, intptr_t, intptr_t, intptr_t);
 
+#define ORDERING(activity) ((activity) == IN_COLLECTIVE ? ORDERED : UNORDERED)
 #define HAS(direction, bytes) ((direction) != NULL ? (bytes) : 0)
 
 /* To which rank: what stands where the buffer's address would. */
@@ -299,7 +319,8 @@ static bool to_a_peer(unsigned function)
 		struct call call;                                                                               \
 		uint64_t bytes = 0;                                                                             \
                                                                                                                 \
-		if (!call_begins(&call, FUNCTION_##name, BIND_##bind, handle, call_names(buffer, count), frame)) \
+		if (!call_begins(&call, FUNCTION_##name, BIND_##bind, handle, ORDERING(activity), call_names(buffer, count), \
+				 frame))                                                                \
 			return next(buffer, count, type, handle);                                               \
 		int rc = next(buffer, count, type, handle);                                                     \
 		call_returns(&call, activity);                                                                  \

@@ -36,11 +36,14 @@ extern _Atomic uint64_t fake_places_asked;
 
 /* MPI_COMM_WORLD, and how many processes it has. */
 #define FAKE_WORLD 0x77
+#define FAKE_NULL 0x78
 enum { FAKE_WORLD_SIZE = 200 };
 /* Of every other communicator, or its remote side, and every window: ranks in the world, FAKE_NOBODY: in no world of
  * ours; how many. */
 #define FAKE_NOBODY (-32766)
 extern int fake_ranks[FAKE_WORLD_SIZE], fake_rank_count;
+/* The remote side of every communicator; 0: the same as its own. */
+extern int fake_remote[FAKE_WORLD_SIZE], fake_remote_count;
 /* Groups that have not been freed; how many ranks have been translated into the whole world's. */
 extern int fake_groups, fake_translated;
 

@@ -43,6 +43,10 @@ struct recorded {
 	uint64_t out, in;
 	int sized;
 	uint64_t size;
+	enum ordering ordering;
+	int failed, made;
+	enum makes makes; /* if made */
+	intptr_t argument, newcomm;
 };
 extern struct recorded recorded;
 

@@ -98,7 +98,7 @@ void test_a_size_is_counted_where_its_call_began(void)
 	uint32_t comm = make(BIND_COMM, 0x100);
 	struct call c;
 
-	CHECK(call_begins(&c, FUNCTION_MPI_Send, BIND_COMM, 0x100, 0, __builtin_dwarf_cfa()));
+	CHECK(call_begins(&c, FUNCTION_MPI_Send, BIND_COMM, 0x100, UNORDERED, 0, __builtin_dwarf_cfa()));
 	in_a_thread(counts_here, &c);
 	calls_thread.mark = NULL;
 	CHECK(sized("MPI_Send", comm) == 1 && elements[0] == 5 && calls("MPI_Send", comm) == 1);

@@ -115,6 +115,13 @@ void test_a_call_returns_on_another_thread(void);
 void test_calls_under_way_against_a_reader(void);
 
 
+/* order_test.c */
+void test_collectives_are_counted_where_they_begin(void);
+void test_numbers_that_are_not_known(void);
+void test_a_collective_before_the_world_is_known(void);
+void test_communicators_are_told_of_when_they_change(void);
+void test_identities_agree(void);
+
 /* peers_test.c */
 void test_ranks_of_the_world(void);
 void test_tables_are_shared_and_bounded(void);

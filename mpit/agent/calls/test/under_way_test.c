@@ -174,7 +174,7 @@ static __attribute__((noinline)) void tests(void)
 {
 	struct call c;
 
-	if (!call_begins(&c, FUNCTION_MPI_Test, BIND_NONE, 0, 0, __builtin_dwarf_cfa()))
+	if (!call_begins(&c, FUNCTION_MPI_Test, BIND_NONE, 0, UNORDERED, 0, __builtin_dwarf_cfa()))
 		return;
 	call_returns(&c, POLLING);
 	call_counts(&c, 0, 0);
@@ -482,7 +482,7 @@ void test_a_call_returns_on_another_thread(void)
 	struct source_calls before = now();
 	struct call c;
 
-	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x999, 0, __builtin_dwarf_cfa()));
+	CHECK(call_begins(&c, FUNCTION_MPI_Barrier, BIND_COMM, 0x999, ORDERED, 0, __builtin_dwarf_cfa()));
 	in_a_thread(returns_here, &c);
 	CHECK(now().running_ns > 0);
 	calls_thread.mark = NULL;

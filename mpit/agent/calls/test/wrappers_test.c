@@ -359,6 +359,41 @@ static void test_failure(void)
 	answer = 0;
 }
 
+/* What is counted on a communicator, what makes one, and of what; and which calls may be missing in other ranks. */
+#define ORDERS(wrapper, is, times_made, times_failed)                                                        \
+	do {                                                                                            \
+		forget();                                                                               \
+		CHECK((wrapper) == answer && recorded.ordering == (is));                                \
+		CHECK(recorded.made == (times_made) && recorded.failed == (times_failed));              \
+	} while (0)
+
+static void test_order(void)
+{
+	ORDERS(MPI_Barrier(0), ORDERED, 0, 0);
+	ORDERS(MPI_Ibarrier(0, 0), ORDERED, 0, 0);
+	ORDERS(MPI_Barrier_init(0, 0, 0), ORDERED, 0, 0);
+	ORDERS(MPI_Win_create(0, 0, 0, 0, 0, 0), ORDERED, 0, 0);
+	ORDERS(MPI_Send(0, I(3), DOUBLE, I(7), I(0), 0), UNORDERED, 0, 0);
+	ORDERS(MPI_Win_fence(0, 0), UNORDERED, 0, 0);
+	ORDERS(MPI_Comm_spawn(0, 0, 0, 0, 0, 0, 0, 0), ORDERED, 0, 0);
+	ORDERS(MPI_Comm_dup(0, 8), ORDERED, 1, 0);
+	CHECK(recorded.makes == MAKES_ONE && recorded.newcomm == 8);
+	ORDERS(MPI_Comm_split(0, I(5), I(6), 8), ORDERED, 1, 0);
+	CHECK(recorded.makes == MAKES_COLOURS && (int)recorded.argument == 5 && recorded.newcomm == 8);
+	ORDERS(MPI_Comm_create_group(0, 0, I(5), 8), MAKES, 1, 0);
+	CHECK(recorded.makes == MAKES_OF_GROUP && (int)recorded.argument == 5);
+	ORDERS(MPI_Intercomm_create(0, I(1), 0, I(2), I(5), 8), ORDERED, 1, 0);
+	CHECK(recorded.makes == MAKES_OF_GROUPS && (int)recorded.argument == 5);
+	ORDERS(MPI_Comm_create_from_group(0, 9, 0, 0, 8), MAKES, 1, 0);
+	CHECK(recorded.makes == MAKES_FROM_GROUP && recorded.argument == 9);
+	answer = 5;
+	ORDERS(MPI_Barrier(0), ORDERED, 0, 1);
+	ORDERS(MPI_Comm_dup(0, 8), ORDERED, 0, 1);
+	ORDERS(MPI_Comm_create_group(0, 0, I(5), 8), MAKES, 0, 1);
+	ORDERS(MPI_File_open(0, 0, 0, 0, 0), ORDERED, 0, 0); /* none of them has it */
+	answer = 0;
+}
+
 /* A function that the library lacks answers an error; before any other test has found it. */
 static void test_missing(void)
 {
@@ -382,5 +417,6 @@ void test_wrappers(void)
 	test_bytes_of_windows_and_files();
 	test_peers();
 	test_names();
+	test_order();
 	test_failure();
 }

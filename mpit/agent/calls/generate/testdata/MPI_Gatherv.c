@@ -3,10 +3,12 @@ static MEASURES int measure_MPI_Gatherv(next_9 *next, const void *frame, intptr_
 {
 	struct call call;
 
-	if (!call_begins(&call, FUNCTION_MPI_Gatherv, BIND_COMM, comm, call_names(root, 0), frame))
+	if (!call_begins(&call, FUNCTION_MPI_Gatherv, BIND_COMM, comm, ORDERED, call_names(root, 0), frame))
 		return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 	int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
 	call_returns(&call, IN_COLLECTIVE);
+	if (UNLIKELY(rc != 0))
+		order_failed(&call, ORDERED);
 	struct moved moved = NOTHING_MOVED;
 	if (rc == 0)
 		moved = bytes_gatherv(&call, sendbuf, (int)sendcount, sendtype, int_counts(recvcounts), recvtype, (int)root);

@@ -3,7 +3,7 @@ static MEASURES int measure_MPI_Get_accumulate_c(next_12 *next, const void *fram
 {
 	struct call call;
 
-	if (!call_begins(&call, FUNCTION_MPI_Get_accumulate, BIND_WIN, win, call_names(target, NO_TAG), frame))
+	if (!call_begins(&call, FUNCTION_MPI_Get_accumulate, BIND_WIN, win, UNORDERED, call_names(target, NO_TAG), frame))
 		return next(buf, count, type, resultbuf, resultcount, resulttype, target, disp, targetcount, targettype, op, win);
 	int rc = next(buf, count, type, resultbuf, resultcount, resulttype, target, disp, targetcount, targettype, op, win);
 	call_returns(&call, SENDING);

@@ -4,7 +4,7 @@ static MEASURES int measure_MPI_Recv(next_7 *next, const void *frame, intptr_t b
 	struct call call;
 	union own_status own;
 
-	if (!call_begins(&call, FUNCTION_MPI_Recv, BIND_COMM, comm, call_names(source, tag), frame))
+	if (!call_begins(&call, FUNCTION_MPI_Recv, BIND_COMM, comm, UNORDERED, call_names(source, tag), frame))
 		return next(buf, count, type, source, tag, comm, status);
 	intptr_t seen = status_or_own(status, &own);
 	int rc = next(buf, count, type, source, tag, comm, seen);

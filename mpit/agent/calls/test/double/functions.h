@@ -2,12 +2,15 @@
 #ifndef MPIT_CALLS_FUNCTIONS_H
 #define MPIT_CALLS_FUNCTIONS_H
 
+#include <stdbool.h>
+
 struct function {
 	const char *name;
 	int bind;
 	const char *out, *in;
 	unsigned activity; /* enum activity */
 	unsigned names;    /* enum names */
+	bool ordered;      /* enum ordering is ORDERED */
 };
 
 /* name, bind, direction out, direction in, activity, names */

@@ -9,7 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define UNLIKELY(condition) (condition)
+
 enum { BIND_NONE, BIND_COMM, BIND_FILE = 4, BIND_WIN = 8 };
+enum ordering { UNORDERED, ORDERED, MAKES };
+enum makes {
+	MAKES_ONE,
+	MAKES_COLOURS,
+	MAKES_PARTS,
+	MAKES_OF_GROUP,
+	MAKES_OF_GROUPS,
+	MAKES_FROM_GROUP,
+	MAKES_FROM_GROUPS
+};
 enum activity { SENDING, WAITING, IN_COLLECTIVE, IN_FILE, POLLING };
 
 struct call {
@@ -44,7 +56,11 @@ extern intptr_t calls_no_op;
 enum names { NAMES_NOBODY, NAMES_PEER, NAMES_ROOT };
 #define NO_TAG (-1)
 uint64_t call_names(intptr_t rank, intptr_t tag);
-bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, uint64_t names, const void *frame);
+bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, enum ordering ordering,
+		 uint64_t names, const void *frame);
+void order_failed(const struct call *call, enum ordering ordering);
+uint64_t order_turn(void);
+void order_made(const struct call *call, enum makes makes, intptr_t argument, intptr_t newcomm, uint64_t turn);
 void call_returns(struct call *call, enum activity activity);
 void call_counts(struct call *call, uint64_t out, uint64_t in);
 bool counts_sizes(void);

@@ -59,9 +59,11 @@ uint64_t call_names(intptr_t rank, intptr_t tag)
 	return (uint64_t)tag << 32 | (uint32_t)rank;
 }
 
-bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, uint64_t names, const void *frame)
+bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, enum ordering ordering,
+		 uint64_t names, const void *frame)
 {
 	CHECK(call != NULL);
+	recorded.ordering = ordering;
 	recorded.begun++;
 	recorded.function = function;
 	recorded.kind = kind;
@@ -84,6 +86,28 @@ void call_counts(struct call *call, uint64_t out, uint64_t in)
 	recorded.counted++;
 	recorded.out = out;
 	recorded.in = in;
+}
+
+void order_failed(const struct call *call, enum ordering ordering)
+{
+	CHECK(call != NULL && recorded.returned == 1 && ordering == recorded.ordering && ordering != UNORDERED);
+	recorded.failed++;
+}
+
+uint64_t order_turn(void)
+{
+	CHECK(recorded.begun == 1 && recorded.returned == 0);
+	return 77;
+}
+
+void order_made(const struct call *call, enum makes makes, intptr_t argument, intptr_t newcomm, uint64_t turn)
+{
+	CHECK(call != NULL && recorded.returned == 1 && recorded.ordering != UNORDERED);
+	CHECK(turn == (makes == MAKES_OF_GROUPS ? 77 : 0));
+	recorded.made++;
+	recorded.makes = makes;
+	recorded.argument = argument;
+	recorded.newcomm = newcomm;
 }
 
 bool counts_sizes(void)

@@ -1,0 +1,126 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// inOneCall says that the rank has been in one call for long, as far as that is known.
+func (r *Rank) inOneCall() bool {
+	if len(r.Threads) > 0 {
+		return r.isBlocked()
+	}
+	inside := r.Time.Sum() * (1 - r.Useful()) // if it is another thread's call, there is less
+	return !r.ended() && !r.silent() && r.Running >= Waiting.Seconds() && !isOfFile(r.function()) &&
+		inside >= 0.99*min(r.Running, r.Time.Sum())
+}
+
+// isUnknown says that the rank may be blocked, or serve others in one thread while another works.
+func (r *Rank) isUnknown() bool { return r.threaded && r.inOneCall() && !isCollective(r.function()) }
+
+// blocked says that most ranks are blocked where the graph doesn't show why, and writes it down. It names a rank only
+// as a hint, if it can be no other one.
+func (r *Report) blocked(all []*Rank, v *Verdict) bool {
+	var in, elsewhere []*Rank
+	shortest := 0.0
+	for _, of := range all {
+		switch {
+		case of.ended() || of.isUnknown():
+		case of.inOneCall():
+			since := of.Running
+			if len(of.Threads) > 0 {
+				since = of.Threads[0].Call.Seconds
+			}
+			if in = append(in, of); len(in) == 1 || since < shortest {
+				shortest = since
+			}
+		default:
+			elsewhere = append(elsewhere, of)
+		}
+	}
+	live := len(in) + len(elsewhere)
+	mostly := len(elsewhere) == 0 || float64(len(elsewhere)) <= max(1, few*float64(live))
+	switch {
+	case len(in) == 0 || r.Job.WorldSize <= 1: // it waits for another world
+		return false
+	case !mostly && (len(in) < 2 || 2*len(in) < live && shortest < Hung.Seconds()):
+		return false
+	}
+	who := fmt.Sprintf("%d of %d ranks", len(in), live)
+	switch {
+	case len(elsewhere) > 0:
+	case len(all) < r.Job.WorldSize:
+		who = plural(len(in), "the rank that is", fmt.Sprintf("all %d ranks that are", len(in))) +
+			fmt.Sprintf(" observed, of %d,", r.Job.WorldSize)
+	default:
+		who = fmt.Sprintf("all %d ranks", len(in))
+	}
+	place, one := placeOf(in)
+	v.State = Waits
+	v.Text = fmt.Sprintf("%s %s been in %s for %s", who, plural(len(in), "has", "have"), place, seconds(shortest))
+	by := r.missing(in, elsewhere)
+	switch {
+	case by != nil && one:
+		waits := lateRank(by, by.does(), 0)
+		v.Late = &waits
+		v.Text += fmt.Sprintf(", probably waiting for rank %d on %s, which %s", by.Rank, v.Late.Node, v.Late.Why)
+	case len(elsewhere) > 0:
+		v.Text += fmt.Sprintf(", %d %s not", len(elsewhere), plural(len(elsewhere), "is", "are"))
+		if silent := slices.DeleteFunc(elsewhere, func(r *Rank) bool { return !r.silent() }); len(silent) > 0 {
+			v.Text += fmt.Sprintf("; %s %s not answer", ranksOf(silent), plural(len(silent), "does", "do"))
+		}
+	}
+	return true
+}
+
+// missing is the one rank that has part in what all others are blocked in, and isn't there; nil: there isn't one.
+func (r *Report) missing(in, elsewhere []*Rank) (by *Rank) {
+	long := in[0].Long
+	if long == nil {
+		return nil
+	}
+	if len(in) == 1 && r.Job.WorldSize == 2 && len(elsewhere) == 1 {
+		return elsewhere[0]
+	}
+	if long.Object == "" || long.Object == mapping.Unnamed || !isCollective(long.Function) {
+		return nil
+	}
+	for _, of := range elsewhere {
+		for c := range r.Calls {
+			call := &r.Calls[c]
+			_, calls := call.ranks[of.who()]
+			if !calls || call.Kind != long.Kind || call.Object != long.Object || by == of {
+				continue
+			}
+			if by != nil {
+				return nil
+			}
+			by = of
+		}
+	}
+	return by
+}
+
+// placeOf is the call that ranks are in, or how many there are.
+func placeOf(ranks []*Rank) (place string, one bool) {
+	places := map[string]bool{}
+	for _, r := range ranks {
+		place = r.place()
+		places[place] = true
+	}
+	if len(places) > 1 {
+		return fmt.Sprintf("%d different calls", len(places)), false
+	}
+	return place, true
+}
+
+// ranksOf names ranks.
+func ranksOf(ranks []*Rank) string {
+	numbers := make([]int, len(ranks))
+	for i := range ranks {
+		numbers[i] = ranks[i].Rank
+	}
+	return ranksText(numbers)
+}

@@ -1,0 +1,366 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// finding is what a graph shows.
+type finding struct {
+	state, text string
+	ranks       []int // whom the others wait for, by their indices; none: it isn't known, or each for another
+}
+
+// find returns the worst of what holds ranks up; false: nothing does that can be told.
+func (g *graph) find() (finding, bool) {
+	for _, look := range []func() (finding, bool){g.wrongProgram, g.deadlock, g.waiting} {
+		if f, found := look(); found {
+			return f, true
+		}
+	}
+	return finding{}, false
+}
+
+// wrongProgram finds ranks that are in different functions, or have different roots, as the same collective of a
+// communicator. That is an error whenever it is seen.
+func (g *graph) wrongProgram() (finding, bool) {
+	type place struct {
+		comm   string
+		number uint64
+	}
+	in, wrong := map[place]map[string][]int{}, place{}
+	for i, r := range g.ranks {
+		for t := range r.Threads {
+			c := r.Threads[t].Call
+			if r.ended() || r.silent() || c == nil || c.Number == 0 || g.groups[c.Comm] == nil ||
+				c.Seconds < api.LongCallTime.Seconds() {
+				continue
+			}
+			at, what := place{c.Comm, c.Number}, mapping.OneLine(c.Function)
+			if c.Root != nil && !g.groups[c.Comm].Inter {
+				what += fmt.Sprintf(" with root %d", *c.Root)
+			}
+			if in[at] == nil {
+				in[at] = map[string][]int{}
+			}
+			if in[at][what] = append(in[at][what], i); len(in[at]) > 1 {
+				wrong = at
+			}
+		}
+	}
+	if wrong.number == 0 {
+		return finding{}, false
+	}
+	whats := slices.SortedFunc(maps.Keys(in[wrong]), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(in[wrong][a]), len(in[wrong][b])), strings.Compare(a, b))
+	})
+	f, verb := finding{state: WrongProgram}, plural(len(in[wrong][whats[0]]), " is", " are")
+	for _, what := range whats {
+		f.text += g.list(in[wrong][what]) + verb + " in " + what + ", "
+		verb = ""
+	}
+	f.text += fmt.Sprintf("as collective %d on %s", wrong.number, mapping.OneLine(g.groups[wrong.comm].Name))
+	if few := in[wrong][whats[0]]; len(few) < len(in[wrong][whats[1]]) {
+		f.ranks = few
+	}
+	return f, true
+}
+
+// deadlock finds ranks of which none can go on before another one does.
+func (g *graph) deadlock() (finding, bool) {
+	in := g.core()
+	if len(in) == 0 {
+		return finding{}, false
+	}
+	waits, probably, shortest := g.waitsOf(in), "", math.Inf(1)
+	for _, w := range waits {
+		shortest = min(shortest, w.shortest)
+		if !w.certain {
+			probably = "probably: "
+		}
+		// A large message over a slow network looks the same.
+		if w.call.Number == 0 && w.shortest < Cycle.Seconds() {
+			return finding{}, false
+		}
+	}
+	f := finding{state: Deadlock}
+	// Of a collective it is known who has not come; the fewer are to blame.
+	var most *wait
+	for _, w := range waits {
+		if w.call.Number > 0 && len(g.behind(w)) <= len(w.ranks) && (most == nil || len(w.ranks) > len(most.ranks)) {
+			most = w
+		}
+	}
+	if most == nil {
+		f.text = probably + g.chain(waits)
+	} else {
+		f.ranks = g.behind(most)
+		f.text = probably + g.isBehind(f.ranks, most)
+	}
+	f.text += ", for " + seconds(shortest)
+	return f, true
+}
+
+// core are the deadlocked ranks that deadlocked ones wait for; if there are none, all that wait for the ended.
+func (g *graph) core() []int {
+	var all, next []int
+	left, waited := map[*wait]int{}, map[int]int{} // ranks in it; waits for it
+	for i := range g.ranks {
+		if !g.free[i] && !g.ranks[i].ended() {
+			all = append(all, i)
+			for _, w := range g.of[i] {
+				left[w]++
+			}
+		}
+	}
+	for w := range left {
+		for _, t := range w.targets {
+			waited[t]++
+		}
+	}
+	core := slices.DeleteFunc(slices.Clone(all), func(i int) bool {
+		if waited[i] == 0 {
+			next = append(next, i)
+		}
+		return waited[i] == 0
+	})
+	for ; len(next) > 0; next = next[1:] {
+		for _, w := range g.of[next[0]] {
+			if left[w]--; left[w] > 0 {
+				continue
+			}
+			for _, t := range w.targets {
+				if waited[t]--; waited[t] == 0 {
+					next = append(next, t)
+				}
+			}
+		}
+	}
+	if core = slices.DeleteFunc(core, func(i int) bool { return waited[i] == 0 }); len(core) > 0 {
+		return core
+	}
+	return all
+}
+
+// waitsOf are what ranks are blocked in, each once.
+func (g *graph) waitsOf(ranks []int) (waits []*wait) {
+	seen := map[*wait]bool{}
+	for _, i := range ranks {
+		for _, w := range g.of[i] {
+			if !seen[w] {
+				seen[w] = true
+				waits = append(waits, w)
+			}
+		}
+	}
+	return waits
+}
+
+// behind are the ranks that a collective waits for and that can't come.
+func (g *graph) behind(w *wait) []int {
+	return slices.DeleteFunc(slices.Clone(w.targets), func(i int) bool { return g.free[i] })
+}
+
+// isBehind says where ranks are that a collective waits for.
+func (g *graph) isBehind(ranks []int, w *wait) string {
+	comm := g.groups[w.call.Comm]
+	waiters, on := g.list(w.ranks)+" "+plural(len(w.ranks), "waits", "wait"), mapping.OneLine(comm.Name)
+	if len(ranks) > 1 {
+		return fmt.Sprintf("%s are behind on %s; %s for them in %s", g.list(ranks), on, waiters, where(w.call))
+	}
+	begun := comm.members[slices.IndexFunc(comm.members, func(m member) bool { return m.at == ranks[0] })].number
+	by := "one collective"
+	if less := int64(w.call.Number) - begun; less > 1 {
+		by = fmt.Sprintf("%d collectives", less)
+	}
+	return fmt.Sprintf("%s is %s behind on %s (%d of %d): it %s; %s for it in %s", g.list(ranks), by, on, begun,
+		w.call.Number, g.ranks[ranks[0]].does(), waiters, where(w.call))
+}
+
+// chain says who waits for whom, of some of them.
+func (g *graph) chain(all []*wait) string {
+	var parts []string
+	for n, w := range all {
+		verb := " "
+		switch {
+		case n == most:
+			return fmt.Sprintf("%s, and %d more", strings.Join(parts, ", "), len(all)-most)
+		case n == 0:
+			verb = " " + plural(len(w.ranks), "waits", "wait") + " "
+		}
+		parts = append(parts, g.list(w.ranks)+verb+"in "+where(w.call)+" for "+g.target(w))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// target names whom a call waits for.
+func (g *graph) target(w *wait) string {
+	text := g.list(w.targets)
+	if !w.all && len(w.targets) > 1 {
+		text = "any of " + text
+	}
+	if w.call.AnySource {
+		text = "any rank"
+	}
+	if w.call.Tag != nil && w.isMessage() {
+		text += fmt.Sprintf(" (tag %d)", *w.call.Tag)
+	}
+	if len(w.targets) == 1 && g.ranks[w.targets[0]].ended() {
+		text += ", which has ended"
+	}
+	return text
+}
+
+// waiting finds ranks that have waited for long, for others that aren't blocked.
+func (g *graph) waiting() (finding, bool) {
+	to := map[int][]*wait{} // who waits for a rank
+	for _, w := range g.waits {
+		// Where many haven't come, a part of the ranks is slower, and none stands out.
+		if n := len(w.targets); w.definite() && n <= max(1, min(most, int(few*float64(n+len(w.ranks))))) {
+			for _, t := range w.targets {
+				to[t] = append(to[t], w)
+			}
+		}
+	}
+	// Who waits itself isn't to blame, but if it isn't known for whom it may be.
+	last := func(rank int) bool { return len(g.of[rank]) == 0 || !g.of[rank][0].definite() }
+	worst, held := -1, []int(nil)
+	for _, rank := range slices.Sorted(maps.Keys(to)) {
+		if behind := reach(rank, to); last(rank) && len(behind) > len(held) {
+			worst, held = rank, behind
+		}
+	}
+	if worst < 0 {
+		return finding{}, false
+	}
+	w := slices.MaxFunc(to[worst], func(a, b *wait) int { return cmp.Compare(len(a.ranks), len(b.ranks)) })
+	if of := g.groups[w.call.Comm]; len(held) < 2 && len(g.ranks) > 2 && (of == nil || of.Size > 2 || w.isMessage()) {
+		return finding{}, false // one alone may wait by design
+	}
+	f := finding{state: Waits, text: fmt.Sprintf("%s %s %s in %s, ", g.list(w.ranks),
+		plural(len(w.ranks), "has waited", "have waited"), seconds(w.shortest), where(w.call))}
+	if !w.certain && !w.isMessage() || len(g.of[worst]) > 0 {
+		f.text += "probably "
+	}
+	f.ranks = slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last(t) })
+	f.text += "for " + g.list(f.ranks)
+	if len(f.ranks) == 1 {
+		f.text += " on " + mapping.OneLine(g.ranks[worst].Node) + ", which " + g.ranks[worst].does()
+	}
+	if more := slices.DeleteFunc(held, func(i int) bool { return slices.Contains(w.ranks, i) }); len(more) > 0 {
+		f.text += fmt.Sprintf("; %s %s behind %s", g.list(more), plural(len(more), "waits", "wait"),
+			plural(len(w.ranks), "it", "them"))
+	}
+	return f, true
+}
+
+// most is how many ranks or waits a sentence names, one by one.
+const most = 4
+
+// reach are all ranks that wait for one, and those that wait for them.
+func reach(rank int, to map[int][]*wait) (ranks []int) {
+	seen, done := map[int]bool{rank: true}, map[*wait]bool{}
+	for next := []int{rank}; len(next) > 0; {
+		waits := to[next[0]]
+		next = next[1:]
+		for _, w := range waits {
+			for _, i := range w.ranks {
+				if !done[w] && !seen[i] {
+					seen[i] = true
+					next, ranks = append(next, i), append(ranks, i)
+				}
+			}
+			done[w] = true
+		}
+	}
+	return ranks
+}
+
+// definite says that a call can't return before each of its targets has done something.
+func (w *wait) definite() bool { return len(w.targets) > 0 && (w.all || len(w.targets) == 1) }
+
+// does is what a rank does that others wait for.
+func (r *Rank) does() string {
+	switch {
+	case r.silent():
+		return "does not answer, as if it were stopped"
+	case r.ended():
+		return "has ended"
+	}
+	if at := r.place(); at != "" {
+		return "is in " + at
+	}
+	return cmp.Or(r.outside(), "is not blocked in MPI")
+}
+
+// outside is what keeps a rank out of MPI; "": that isn't known.
+func (r *Rank) outside() string {
+	on, known := r.onCore()
+	off := known && on < r.Useful()/2
+	away := len(r.Threads) > 0 && r.Threads[0].Call == nil && r.Threads[0].Moved >= Waiting.Seconds()
+	switch {
+	case r.got() < 1:
+		return fmt.Sprintf("got a core for %s of the time in which it could run", units.Percent(r.got()))
+	case off && r.CPU.GPU:
+		return "is off the CPU, perhaps on its GPU"
+	case (off || away) && r.CPU != nil && r.CPU.In != "":
+		return "is in " + mapping.OneLine(r.CPU.In)
+	case off:
+		return "is off the CPU: it sleeps, or waits for a device"
+	case away:
+		return "has made no MPI call for " + seconds(r.Threads[0].Moved)
+	}
+	return ""
+}
+
+// place is the call that the rank has been in for longer than a second; "": none.
+func (r *Rank) place() string {
+	for t := range r.Threads {
+		if c := r.Threads[t].Call; c != nil && c.Seconds >= api.LongCallTime.Seconds() {
+			return where(c)
+		}
+	}
+	if r.Long == nil {
+		return ""
+	}
+	return Called{Function: r.Long.Function, Object: r.Long.Object}.where()
+}
+
+// where names a call under way.
+func where(c *api.CallUnderWay) string { return Called{Function: c.Function, Object: c.Object}.where() }
+
+func plural(count int, one, several string) string {
+	if count == 1 {
+		return one
+	}
+	return several
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Truncate(time.Second).String()
+}
+
+// list names ranks by their indices.
+func (g *graph) list(at []int) string {
+	numbers := make([]int, len(at))
+	for i := range at {
+		numbers[i] = g.ranks[at[i]].Rank
+	}
+	return ranksText(numbers)
+}
+
+// ranksText names ranks: "rank 3", "ranks 0-2,5".
+func ranksText(numbers []int) string {
+	slices.Sort(numbers)
+	return plural(len(numbers), "rank ", "ranks ") + clean.Cut(units.Ranks(slices.Compact(numbers)), 60)
+}

@@ -1,0 +1,114 @@
+package job
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+// What is said of ranks that are held up, and whom it names: nobody but who is proved to be waited for, or probably.
+func TestWhoHoldsUpWhom(t *testing.T) {
+	barrier := func(comm string, number uint64) *api.CallUnderWay { return collective("MPI_Barrier", comm, number) }
+	rooted := func(function string, number uint64, root int) *api.CallUnderWay {
+		c := collective(function, "solver", number)
+		c.Root = &root
+		return c
+	}
+	after := func(c *api.CallUnderWay, seconds float64) *api.CallUnderWay {
+		c.Seconds = seconds
+		return c
+	}
+	reads := rankIn(3, nil).member("solver", 4, 6)
+	reads.CPU, reads.Threads[0].Moved = &api.CPU{In: "read of fd 3 (a pipe)"}, 40
+	onGPU := rankIn(3, nil).member("solver", 4, 6).kernel(3, 0)
+	onGPU.CPU.GPU, onGPU.CPU.In = true, "poll"
+	away := rankIn(3, nil).member("solver", 4, 6)
+	away.Threads[0].Moved = 41
+	silent := rankIn(3, nil).member("solver", 4, 6)
+	silent.State = "late"
+	three := func(other Rank) []Rank {
+		all := []Rank{other}
+		for i := range 3 {
+			all = append(all, rankIn(i, collective("MPI_Allreduce", "solver", 7)).member("solver", 4, 7))
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		ranks []Rank
+		state string
+		text  string
+		named []int
+	}{
+		"another function": {three(rankIn(3, rooted("MPI_Bcast", 7, 0)).member("solver", 4, 7)), WrongProgram,
+			"rank 3 is in MPI_Bcast with root 0, ranks 0-2 in MPI_Allreduce, as collective 7 on solver", []int{3}},
+		"another root": {[]Rank{rankIn(0, rooted("MPI_Bcast", 7, 0)).member("solver", 2, 7),
+			rankIn(1, rooted("MPI_Bcast", 7, 1)).member("solver", 2, 7)}, WrongProgram,
+			"rank 0 is in MPI_Bcast with root 0, rank 1 in MPI_Bcast with root 1, as collective 7 on solver", nil},
+		"another function, a moment ago": {three(rankIn(3, after(rooted("MPI_Bcast", 7, 0), 0.1)).member("solver", 4, 7)),
+			"", "", nil},
+		"a barrier skipped": {[]Rank{rankIn(0, barrier("halo", 42)).member("halo", 3, 42).member("other", 3, 8),
+			rankIn(1, barrier("other", 9)).member("halo", 3, 41).member("other", 3, 9),
+			rankIn(2, barrier("halo", 42)).member("halo", 3, 42).member("other", 3, 8)}, Deadlock,
+			"rank 1 is one collective behind on halo (41 of 42): it is in MPI_Barrier on other; ranks 0,2 wait for it in " +
+				"MPI_Barrier on halo, for 42s", []int{1}},
+		"a cycle of receives": {[]Rank{rankIn(1, message("MPI_Recv", 7, 2)), rankIn(2, message("MPI_Recv", 9, 1)),
+			rankIn(0, nil)}, Deadlock, "probably: rank 1 waits in MPI_Recv on halo for rank 2 (tag 7), rank 2 in MPI_Recv " +
+			"on halo for rank 1 (tag 9), for 1m10s", nil},
+		"a cycle of receives, and others wait for it": {[]Rank{rankIn(0, barrier("all", 5)).member("all", 3, 5),
+			rankIn(1, message("MPI_Recv", 7, 2)).member("all", 3, 4),
+			rankIn(2, message("MPI_Recv", 9, 1)).member("all", 3, 4)}, Deadlock, "probably: rank 1 waits in MPI_Recv on " +
+			"halo for rank 2 (tag 7), rank 2 in MPI_Recv on halo for rank 1 (tag 9), for 1m10s", nil},
+		"a cycle of receives, not for a minute": {[]Rank{rankIn(1, after(message("MPI_Recv", 7, 2), 40)),
+			rankIn(2, message("MPI_Recv", 9, 1))}, "", "", nil},
+		"a receive from one that has ended": {[]Rank{rankIn(0, message("MPI_Recv", 7, 1)), ended(1)}, Deadlock,
+			"probably: rank 0 waits in MPI_Recv on halo for rank 1 (tag 7), which has ended, for 1m10s", nil},
+		"a barrier without one that has ended": {[]Rank{rankIn(0, barrier("halo", 5)).member("halo", 2, 5),
+			ended(1).member("halo", 2, 4)}, Deadlock, "rank 1 is one collective behind on halo (4 of 5): it has ended; " +
+			"rank 0 waits for it in MPI_Barrier on halo, for 42s", []int{1}},
+		"a service that receives from anybody, and a barrier that isn't": {[]Rank{
+			rankIn(0, barrier("a", 5), message("MPI_Recv", 3)).member("a", 2, 5).member("b", 2, 7).member("halo", 2, 1),
+			rankIn(1, barrier("b", 8), message("MPI_Recv", 3)).member("a", 2, 4).member("b", 2, 8).member("halo", 2, 1)},
+			Deadlock, "probably: rank 1 is one collective behind on a (4 of 5): it is in MPI_Barrier on b; rank 0 waits for " +
+				"it in MPI_Barrier on a, for 42s", []int{1}},
+		"one that computes": {three(rankIn(3, nil).member("solver", 4, 6)), Waits, "ranks 0-2 have waited 42s in " +
+			"MPI_Allreduce on solver, for rank 3 on node1, which is not blocked in MPI", []int{3}},
+		"one that has been away": {three(away), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on solver, for rank 3 " +
+			"on node1, which has made no MPI call for 41s", []int{3}},
+		"one that reads": {three(reads), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on solver, for rank 3 on " +
+			"node1, which is in read of fd 3 (a pipe)", []int{3}},
+		"one that has a GPU": {three(onGPU), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on solver, for rank 3 on " +
+			"node1, which is off the CPU, perhaps on its GPU", []int{3}},
+		"one that doesn't answer": {three(silent), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on solver, for " +
+			"rank 3 on node1, which does not answer, as if it were stopped", []int{3}},
+		"one that waits for who knows whom": {three(rankIn(3, &api.CallUnderWay{Function: "MPI_Wait", Seconds: 42}).member(
+			"solver", 4, 6)), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on solver, probably for rank 3 on node1, " +
+			"which is in MPI_Wait", []int{3}},
+		"one that waits for another one": {append(three(rankIn(3, message("MPI_Recv", 7, 4)).member("solver", 4, 6)),
+			rankIn(4, nil)), Waits, "rank 3 has waited 1m10s in MPI_Recv on halo, for rank 4 on node1, which is not blocked " +
+			"in MPI; ranks 0-2 wait behind it", []int{4}},
+		"one that isn't in the communicator": {append(three(rankIn(3, collective("MPI_Allreduce", "solver", 7)).member(
+			"solver", 4, 7)), rankIn(4, nil)), "", "", nil},
+		"one of six in a message": {[]Rank{rankIn(0, message("MPI_Recv", 7, 1)), rankIn(1, nil), rankIn(2, nil)}, "", "",
+			nil},
+		"half of them": {[]Rank{rankIn(0, barrier("a", 5)).member("a", 4, 5), rankIn(1, barrier("a", 5)).member("a", 4, 5),
+			rankIn(2, nil).member("a", 4, 4), rankIn(3, nil).member("a", 4, 4)}, "", "", nil},
+		"one in MPI_Finalize": {[]Rank{rankIn(0, after(&api.CallUnderWay{Function: "MPI_Finalize"}, 30)), rankIn(1, nil)},
+			Waits, "rank 0 has waited 30s in MPI_Finalize, probably for rank 1 on node1, which is not blocked in MPI",
+			[]int{1}},
+		"numbers that aren't known": {[]Rank{rankIn(0, barrier("a", 0)), rankIn(1, nil)}, "", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGraph(pointers(c.ranks))
+			f, _ := g.find()
+			var named []int
+			for _, i := range f.ranks {
+				named = append(named, c.ranks[i].Rank)
+			}
+			assert.Equal(t, c.state, f.state)
+			assert.Equal(t, c.text, f.text)
+			assert.Equal(t, c.named, named)
+		})
+	}
+}

@@ -1,0 +1,318 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+// graph says who waits for whom. Its nodes are ranks and what they are blocked in, never pairs of ranks: of 100,000
+// that wait for a message of any rank there would be 10^10.
+type graph struct {
+	ranks  []*Rank
+	number map[int]int // index by number in MPI_COMM_WORLD; -1: there are several
+	groups map[string]*group
+	waits  []*wait
+	of     [][]*wait // of each rank, one for each of its threads; none: it isn't blocked
+	// free are ranks that can go on, once others have: all but the deadlocked.
+	free []bool
+}
+
+// group is a communicator, as far as its members are seen.
+type group struct {
+	*api.Comm
+
+	members []member // by number, the smallest first; -1: not known
+}
+
+type member struct {
+	at     int // index of the rank
+	number int64
+}
+
+// wait is a call that threads are blocked in: all of one collective, or one.
+type wait struct {
+	call *api.CallUnderWay
+	// shortest is how long it has lasted for all of its ranks, in seconds.
+	shortest float64
+	ranks    []int
+	// targets are the ranks that it waits for: for each of them if all, otherwise one is enough. None: they aren't known,
+	// or there are none, as what it does goes on.
+	targets []int
+	all     bool
+	certain bool // MPI says so; otherwise libraries do, mostly
+	left    int  // how many of the targets have to become free until it is over
+}
+
+// isMessage says that it waits for a message, or for the rank that takes one.
+func (w *wait) isMessage() bool {
+	return w.call.Number == 0 && (len(w.call.Peers) > 0 || w.call.AnySource)
+}
+
+// mostThreads is how many threads an agent tells of at most: of a rank with so many there may be more.
+const mostThreads = 8
+
+// newGraph makes the graph of all that is known of a job's ranks at one moment.
+func newGraph(ranks []*Rank) *graph {
+	g := &graph{ranks: ranks, number: map[int]int{}, groups: map[string]*group{}, of: make([][]*wait, len(ranks)),
+		free: make([]bool, len(ranks))}
+	for i, r := range ranks {
+		if _, twice := g.number[r.Rank]; twice {
+			i = -1
+		}
+		g.number[r.Rank] = i
+	}
+	g.addGroups()
+	same := map[operation]*wait{}
+	for i, r := range ranks {
+		if r.isBlocked() {
+			for t := range r.Threads {
+				g.addWait(i, r.Threads[t].Call, same)
+			}
+		}
+	}
+	for _, w := range g.waits {
+		g.aim(w)
+	}
+	g.release()
+	return g
+}
+
+// isBlocked says that no thread of the rank does anything: each has been in one call for long, and the process uses no
+// more of the processors than they spin away. Where threads aren't known nothing is.
+func (r *Rank) isBlocked() bool {
+	if r.ended() || r.silent() || len(r.Threads) == 0 || len(r.Threads) >= mostThreads ||
+		r.cores > float64(len(r.Threads))+0.2 {
+		return false
+	}
+	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil || !holds(t.Call) })
+}
+
+// holds says that a call has lasted for long, and isn't one that may.
+func holds(c *api.CallUnderWay) bool {
+	return c.Seconds >= Waiting.Seconds() && !isOfFile(c.Function)
+}
+
+// isOfFile says that a call may take as long as it likes.
+func isOfFile(function string) bool {
+	return strings.HasPrefix(function, "MPI_File_") && function != "MPI_File_open"
+}
+
+func (g *graph) addGroups() {
+	for i, r := range g.ranks {
+		for c := range r.Comms {
+			comm := &r.Comms[c]
+			if g.groups[comm.ID] == nil {
+				g.groups[comm.ID] = &group{Comm: comm}
+			}
+			to := g.groups[comm.ID]
+			if n := len(to.members); n > 0 && to.members[n-1].at == i {
+				continue
+			}
+			m := member{i, -1}
+			if comm.Number != nil {
+				m.number = bounded(*comm.Number)
+			}
+			for t := range r.Threads { // what is read a moment later may know of one more
+				if c := r.Threads[t].Call; c != nil && c.Comm == comm.ID && c.Number > 0 {
+					m.number = max(m.number, bounded(c.Number))
+				}
+			}
+			to.members = append(to.members, m)
+		}
+	}
+	for _, of := range g.groups {
+		slices.SortStableFunc(of.members, func(a, b member) int { return cmp.Compare(a.number, b.number) })
+	}
+}
+
+func bounded(number uint64) int64 { return int64(min(number, 1<<62)) }
+
+// operation tells apart what ranks may be in together.
+type operation struct {
+	function, comm, object string
+	number                 uint64
+	tag                    int
+}
+
+func operationOf(c *api.CallUnderWay) operation {
+	o := operation{c.Function, c.Comm, c.Object, c.Number, -1}
+	if c.Tag != nil {
+		o.tag = *c.Tag
+	}
+	return o
+}
+
+// addWait notes what a rank's thread is blocked in. Ranks that wait for the same ones share it.
+func (g *graph) addWait(rank int, c *api.CallUnderWay, same map[operation]*wait) {
+	key := operationOf(c)
+	shares := c.Number > 0 || c.AnySource || isOfWindow(c.Function) || c.Function == finalizes
+	w := same[key]
+	if w == nil || !shares {
+		w = &wait{call: c, shortest: c.Seconds}
+		g.waits = append(g.waits, w)
+		same[key] = w
+	}
+	w.ranks, w.shortest = append(w.ranks, rank), min(w.shortest, c.Seconds)
+	g.of[rank] = append(g.of[rank], w)
+}
+
+// finalizes is the function of MPI that a rank may stay in for long although it has done its work.
+const finalizes = "MPI_Finalize"
+
+// aim finds out whom a call waits for.
+func (g *graph) aim(w *wait) {
+	c := w.call
+	of := g.groups[c.Comm]
+	known := of != nil && !of.Inter
+	switch {
+	case c.Function == finalizes: // libraries let no rank go before all are there
+		w.all = true
+		for i, r := range g.ranks {
+			if !r.ended() && !r.isIn(c) {
+				w.targets = append(w.targets, i)
+			}
+		}
+	case c.Number > 0 && known && waitsForAll(c.Function):
+		w.all, w.certain, w.targets = true, true, of.behind(c.Number)
+	case c.Number > 0 && known && of.complete(true): // it waits for some of them, or not at all
+		w.targets = of.behind(c.Number)
+	case c.Number > 0:
+	case len(c.Peers) > 0 && !isOfWindow(c.Function):
+		w.all = c.All || len(c.Peers) == 1
+		w.targets = g.peers(w)
+	case known && of.complete(false) && (c.AnySource || isOfWindow(c.Function)):
+		// Who holds the lock of a window, or hasn't posted it, isn't known: any of them.
+		for _, m := range of.members {
+			if c.AnySource || isLock(c.Function) || !g.ranks[m.at].isIn(c) {
+				w.targets = append(w.targets, m.at)
+			}
+		}
+	}
+	if w.left = len(w.targets); !w.all {
+		w.left = min(w.left, 1)
+	}
+}
+
+// waitsForAll says whether no member of a communicator leaves a collective function before all have begun it. Of other
+// functions libraries let ranks go that have what they need.
+func waitsForAll(function string) bool {
+	switch function {
+	case "MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block", "MPI_Comm_dup",
+		"MPI_Comm_dup_with_info", "MPI_Comm_split", "MPI_Comm_create":
+		return true
+	}
+	return false
+}
+
+// isLock says that a call waits for who holds a lock, which isn't whose window it is.
+func isLock(function string) bool { return strings.HasPrefix(function, "MPI_Win_lock") }
+
+func isOfWindow(function string) bool { return strings.HasPrefix(function, "MPI_Win_") }
+
+// complete says that all members are seen, and that all their numbers are known, if that matters.
+func (of *group) complete(numbers bool) bool {
+	return len(of.members) >= of.Size && (!numbers || of.members[0].number >= 0)
+}
+
+// behind are the members that have begun fewer collectives.
+func (of *group) behind(number uint64) (ranks []int) {
+	for _, m := range of.members {
+		if m.number >= 0 && uint64(m.number) < number {
+			ranks = append(ranks, m.at)
+		}
+	}
+	return ranks
+}
+
+// isIn says whether a thread of the rank is in the same operation.
+func (r *Rank) isIn(c *api.CallUnderWay) bool {
+	return slices.ContainsFunc(r.Threads, func(t api.Thread) bool {
+		return t.Call != nil && operationOf(t.Call) == operationOf(c)
+	})
+}
+
+// peers are those of a message call, but for the ones that take part in it: what is on its way isn't waited for.
+func (g *graph) peers(w *wait) (ranks []int) {
+	for _, peer := range w.call.Peers {
+		at, seen := g.number[peer]
+		switch {
+		case !seen || at < 0 || at == w.ranks[0] || g.transfers(w, at):
+			if !w.all {
+				return nil // it may be over at any time
+			}
+		default:
+			ranks = append(ranks, at)
+		}
+	}
+	slices.Sort(ranks)
+	return slices.Compact(ranks)
+}
+
+// transfers says whether a rank is in a call that a message call may match.
+func (g *graph) transfers(w *wait, with int) bool {
+	me := g.ranks[w.ranks[0]].Rank
+	sends, receives := directions(w.call.Function)
+	return slices.ContainsFunc(g.ranks[with].Threads, func(t api.Thread) bool {
+		c := t.Call
+		if c == nil || c.Number > 0 || !c.AnySource && !slices.Contains(c.Peers, me) {
+			return false
+		}
+		itSends, itReceives := directions(c.Function)
+		sameTag := c.Tag == nil || w.call.Tag == nil || *c.Tag == *w.call.Tag
+		sameComm := c.Comm == "" || w.call.Comm == "" || c.Comm == w.call.Comm
+		return sameTag && sameComm && (sends && itReceives || receives && itSends)
+	})
+}
+
+// directions says what a message call may do; what waits for requests may do both.
+func directions(function string) (sends, receives bool) {
+	switch function {
+	case "MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend":
+		return true, false
+	case "MPI_Recv", "MPI_Mrecv", "MPI_Probe", "MPI_Mprobe":
+		return false, true
+	}
+	return true, true
+}
+
+// release finds the ranks that can go on: those that aren't blocked, and then those that wait for them. The ended
+// never do anything.
+func (g *graph) release() {
+	watched := make([][]*wait, len(g.ranks))
+	for _, w := range g.waits {
+		for _, target := range w.targets {
+			watched[target] = append(watched[target], w)
+		}
+	}
+	var next []int
+	release := func(ranks ...int) {
+		for _, i := range ranks {
+			if !g.free[i] {
+				g.free[i] = true
+				next = append(next, i)
+			}
+		}
+	}
+	for i, r := range g.ranks {
+		if len(g.of[i]) == 0 && !r.ended() {
+			release(i)
+		}
+	}
+	for _, w := range g.waits {
+		if w.left == 0 {
+			release(w.ranks...)
+		}
+	}
+	for len(next) > 0 {
+		rank := next[len(next)-1]
+		next = next[:len(next)-1]
+		for _, w := range watched[rank] {
+			if w.left--; w.left == 0 {
+				release(w.ranks...)
+			}
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// communicator is what calls are counted on, as far as its identity is known: ranks that use objects of one name may
+// have nothing to do with one another.
+type communicator struct {
+	kind, name string
+	id         string // empty: not known
+	size       int
+}
+
+// on is the communicator, window or file of a rank's call.
+func (r *Rank) on(c Called) communicator {
+	of := communicator{kind: c.Kind, name: c.Object}
+	for i := range r.Comms {
+		if comm := &r.Comms[i]; c.Kind == "comm" && comm.Name == c.Object {
+			if of.id != "" {
+				return communicator{kind: c.Kind, name: c.Object} // there are several
+			}
+			of.id, of.size = comm.ID, comm.Size
+		}
+	}
+	return of
+}
+
+// parts are the ranks that have worked together: those that are in a communicator, or have called on a window or file,
+// on which one of them has called; in a whole run, more than a few times or for long, as all have called on
+// MPI_COMM_WORLD once. Where it isn't known which communicators ranks are in, all are one part.
+func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
+	if slices.ContainsFunc(observed, func(of *Rank) bool { return len(of.Comms) == 0 }) {
+		return [][]*Rank{observed}
+	}
+	root := make([]int, len(observed))
+	for i := range root {
+		root[i] = i
+	}
+	find := func(i int) int {
+		for root[i] != i {
+			root[i] = root[root[i]]
+			i = root[i]
+		}
+		return i
+	}
+	used := map[communicator]int{} // and one of the ranks that share it
+	for c := range r.Calls {
+		call := &r.Calls[c]
+		often := !r.Whole || call.Calls > 3*float64(len(call.ranks))
+		for i, of := range observed {
+			if spent, is := call.ranks[of.who()]; is && call.Object != "" && (often || spent >= noted*of.Time.Sum()) {
+				on := of.on(call.Called)
+				if with, is := used[on]; is {
+					root[find(i)] = find(with)
+				}
+				used[on] = i
+			}
+		}
+	}
+	if len(used) == 0 { // by whom calls were made isn't known
+		return [][]*Rank{observed}
+	}
+	for i, of := range observed {
+		for _, c := range of.Comms {
+			if with, is := used[communicator{"comm", c.Name, c.ID, c.Size}]; is {
+				root[find(i)] = find(with)
+			}
+		}
+	}
+	by := map[int][]*Rank{}
+	for i, of := range observed {
+		by[find(i)] = append(by[find(i)], of)
+	}
+	for _, i := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, by[i])
+	}
+	return parts
+}
+
+// late is a rank that others wait for.
+type late struct {
+	LateRank
+
+	in       *Call // in which they wait; nil: not known
+	probably bool
+}
+
+// text says how long ranks wait for it.
+func (l *late) text() string {
+	where := ""
+	if l.in != nil {
+		where = " in " + l.in.where()
+	}
+	if l.probably {
+		where += " probably"
+	}
+	return fmt.Sprintf("; %s of the time ranks wait%s for rank %d on %s, which %s", units.Percent(l.Share), where, l.Rank,
+		l.Node, l.Why)
+}
+
+// lateRank makes one of a rank that others wait for.
+func lateRank(by *Rank, why string, share float64) LateRank {
+	return LateRank{Rank: by.Rank, Dup: by.Dup, Node: mapping.OneLine(by.Node), Why: why, Share: share}
+}
+
+// late finds the rank that others wait for: of the members of a communicator in its collectives, or else of all by what
+// it doesn't wait. nil: none stands out.
+func (r *Report) late(part []*Rank) (worst *late) {
+	for _, found := range []*late{r.lateOnOne(part), r.lateBy(part, (*Rank).Useful, true),
+		r.lateBy(part, (*Rank).Busy, false)} {
+		if found != nil && (worst == nil || worst.Share < Late && found.Share > worst.Share) {
+			worst = found
+		}
+	}
+	return worst
+}
+
+// standsOut is which of some ranks has lost clearly less time than all others, and how much the mean one has lost
+// through it; -1: none, or only one rank has lost any, which may wait by design.
+func standsOut(lost []float64) (at int, share float64) {
+	if len(lost) < 2 {
+		return -1, 0
+	}
+	sorted := slices.Sorted(slices.Values(lost))
+	least, losing := sorted[0], 0
+	for _, of := range lost {
+		share += (of - least) / float64(len(lost))
+		if of-least >= noted {
+			losing++
+		}
+	}
+	if losing < min(2, len(lost)-1) || sorted[1]-least < (sorted[len(sorted)-1]-least)/3 {
+		return -1, 0
+	}
+	return slices.Index(lost, least), less(share, 0)
+}
+
+// lateBy finds the rank of which a share is largest.
+func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *late {
+	lost := make([]float64, len(part))
+	for i := range part {
+		lost[i] = 1 - of(part[i])
+	}
+	at, share := standsOut(lost)
+	if at < 0 || share < noted {
+		return nil
+	}
+	by := part[at]
+	call, _ := r.most(part, by)
+	found := &late{lateRank(by, by.busyWith(), share), call, len(part) > 2 || len(r.Ranks) < r.Job.WorldSize}
+	if found.Useful = useful; !useful {
+		found.Why = "waits least for others"
+		switch {
+		case by.Share(api.File) >= max(by.Share(api.Send), noted):
+			found.Why = "works on files"
+		case by.Share(api.Send) >= noted:
+			found.Why = "takes long to send: its network is slow or that of whom it sends to, or it sends more"
+		}
+	}
+	return found
+}
+
+// lateOnOne finds the rank that the members of one communicator wait for in its collectives: who comes last spends
+// least in them. All members have to be seen.
+func (r *Report) lateOnOne(part []*Rank) (worst *late) {
+	type spent struct {
+		in   map[int]float64 // share of the time of each that has called, by its index
+		most *Call           // calls are sorted
+	}
+	on := map[communicator]*spent{}
+	for c := range r.Calls {
+		call := &r.Calls[c]
+		if !isCollective(call.Function) || call.Object == mapping.Unnamed || call.Calls < 2*float64(len(call.ranks)) {
+			continue
+		}
+		for i, of := range part {
+			if seconds, is := call.ranks[of.who()]; is {
+				to := of.on(call.Called)
+				if on[to] == nil {
+					on[to] = &spent{map[int]float64{}, call}
+				}
+				on[to].in[i] += seconds / of.Time.Sum()
+			}
+		}
+	}
+	for to, spent := range on {
+		var lost []float64
+		members := slices.Sorted(maps.Keys(spent.in))
+		for _, i := range members {
+			lost = append(lost, spent.in[i])
+		}
+		at, share := standsOut(lost)
+		share *= float64(len(members)) / float64(len(part))
+		if at < 0 || share < noted || to.id != "" && to.size != len(members) {
+			continue
+		}
+		if by := part[members[at]]; worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {
+			proved := to.id != "" && waitsForAll(spent.most.Function)
+			worst = &late{lateRank(by, by.busyWith(), share), spent.most, !proved && len(members) > 2}
+			worst.Useful = true
+		}
+	}
+	return worst
+}
+
+// isCollective says whether a function may have to wait for all members of a communicator.
+func isCollective(function string) bool {
+	name, _ := strings.CutPrefix(function, "MPI_")
+	return slices.ContainsFunc([]string{"All", "Barrier", "Bcast", "Cart_create", "Comm_", "Exscan", "Gather", "Graph_",
+		"Neighbor_", "Reduce", "Scan", "Scatter", "Win_allocate", "Win_create", "Win_fence"},
+		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// isSlow says that a collective takes far longer than its few bytes do.
+func (c *Call) isSlow() bool {
+	bytes := 0.0
+	for _, moved := range c.Bytes {
+		bytes += moved
+	}
+	return isCollective(c.Function) && bytes <= small*c.Calls && c.Seconds >= 0.01*c.Calls
+}
+
+// most is the call in which ranks have spent most time, but for one that they wait for (nil: none), on an object that
+// it has called on, too; nil: none.
+func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
+	type object struct{ kind, name string }
+	shared := map[object]bool{{}: true}
+	for c := range r.Calls {
+		call := &r.Calls[c]
+		if late == nil {
+			break
+		}
+		if _, is := call.ranks[late.who()]; is || late.on(call.Called).id != "" {
+			shared[object{call.Kind, call.Object}] = true
+		}
+	}
+	finalize := 0.0
+	for _, of := range part {
+		finalize += of.Time[api.Finalize]
+	}
+	if finalize > 0 {
+		most, seconds = &Call{Called: Called{Function: finalizes}}, finalize
+	}
+	for c := range r.Calls {
+		call, spent := &r.Calls[c], 0.0
+		if call.ranks == nil {
+			spent = call.Seconds
+		}
+		for _, of := range part {
+			if of != late && (late == nil || shared[object{call.Kind, call.Object}] &&
+				of.on(call.Called) == late.on(call.Called)) {
+				spent += call.ranks[of.who()]
+			}
+		}
+		if spent > seconds {
+			most, seconds = call, spent
+		}
+	}
+	return most, seconds
+}
+
+// busyWith is what a rank does when others wait for it.
+func (r *Rank) busyWith() string {
+	if why := r.outside(); why != "" {
+		return why
+	}
+	if on, known := r.onCore(); known {
+		return fmt.Sprintf("is on the CPU for %s of the time", units.Percent(on))
+	}
+	return fmt.Sprintf("is outside MPI for %s of the time", units.Percent(r.Useful()))
+}
+
+// onCore is the share of the rank's time in which its thread, or if that isn't known any, was on a core.
+func (r *Rank) onCore() (share float64, known bool) {
+	if r.CPU == nil || r.Time.Sum() <= 0 {
+		return 0, false
+	}
+	on := cmp.Or(r.CPU.Thread, r.CPU.Seconds)
+	if on == nil {
+		return 0, false
+	}
+	return *on / r.Time.Sum(), true
+}
+
+// got is the share of the time in which it could run that a rank had a core; 1 if it hardly had to wait for one, or
+// nothing is known of that.
+func (r *Rank) got() float64 {
+	c := r.CPU
+	if c == nil || c.Thread == nil || c.Queue == nil || *c.Queue < queued*r.Time.Sum() || *c.Queue <= 0 {
+		return 1
+	}
+	return *c.Thread / (*c.Thread + *c.Queue)
+}
+
+// usage is how ranks use their cores and MPI.
+type usage struct {
+	short  int     // ranks without a core for much of their time
+	got    float64 // what part of their time they got one, in the mean
+	away   float64 // share of time in which all neither compute nor communicate; 0: one does, or it isn't known
+	losing int     // ranks that lose time in MPI
+	known  bool    // how long all were without a core
+}
+
+func usageOf(part []*Rank) usage {
+	u := usage{known: true}
+	idle := true
+	for _, of := range part {
+		if got := of.got(); got < 1 {
+			u.short++
+			u.got += got
+		}
+		on, known := of.onCore()
+		away := of.Share(api.Outside, api.Poll)
+		u.away += away / float64(len(part))
+		idle = idle && known && !of.CPU.GPU && away >= Efficient &&
+			(on <= 1-Efficient || of.Share(api.Poll) >= Efficient)
+		if 1-of.Useful() >= noted {
+			u.losing++
+		}
+		u.known = u.known && of.CPU != nil && of.CPU.Queue != nil
+	}
+	u.got /= float64(max(u.short, 1))
+	if !idle {
+		u.away = 0
+	}
+	return u
+}

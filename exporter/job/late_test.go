@@ -1,0 +1,153 @@
+package job
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
+)
+
+// calls are those of one function on a communicator: so many of each rank that has spent seconds in them (others have
+// none).
+func calls(function, comm string, each float64, seconds map[int]float64) Call {
+	c := Call{Called: Called{Function: function, Object: comm}, Calls: each * float64(len(seconds)),
+		ranks: map[who]float64{}}
+	if comm != "" {
+		c.Kind = "comm"
+	}
+	for rank, spent := range seconds {
+		c.ranks[who{rank: rank}] = spent
+		c.Seconds += spent
+	}
+	return c
+}
+
+// kernel is the rank with what the kernel says of it: seconds of 100 on a core and ready without one.
+func (r Rank) kernel(core, queue float64) Rank {
+	r.CPU = &api.CPU{Thread: &core, Queue: &queue}
+	return r
+}
+
+// collectives is a rank that has spent so many of 100 s in collectives.
+func collectives(rank int, seconds float64) Rank { return of(rank, "a", 0, 0, seconds, 0) }
+
+// Where time goes, and which rank is named for it. Wrong names cost more than none.
+func TestWhereTimeGoes(t *testing.T) {
+	polls := Rank{Rank: 0, Node: "a", State: "up", Time: api.StateSeconds{api.Outside: 2, api.Poll: 98}}.kernel(99, 0)
+	reads, onGPU := collectives(1, 0).kernel(3, 0), collectives(1, 0).kernel(3, 0)
+	reads.CPU.In, onGPU.CPU.GPU = "read of fd 3 (a pipe)", true
+	barrier := func(seconds map[int]float64) Call { return calls("MPI_Barrier", "halo", 1000, seconds) }
+	two := barrier(map[int]float64{0: 80, 1: 0})
+	for name, c := range map[string]struct {
+		ranks []Rank
+		calls []Call
+		state string
+		text  string
+	}{
+		"on the CPU": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(99, 0)}, []Call{two}, LateRanks,
+			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is on the CPU for 99 " +
+				"% of the time"},
+		"in a system call": {[]Rank{collectives(0, 80).kernel(99, 0), reads}, []Call{two}, LateRanks, "60 % useful; 40 " +
+			"% of " +
+			"the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is in read of fd 3 (a pipe)"},
+		"asleep": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(3, 0)}, []Call{two}, LateRanks,
+			"60 % useful; " +
+				"40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU: it sleeps, or waits " +
+				"for a device"},
+		"perhaps on a GPU": {[]Rank{collectives(0, 80).kernel(99, 0), onGPU}, []Call{two}, LateRanks, "60 % useful; 40 " +
+			"% of " +
+			"the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU, perhaps on its GPU"},
+		"one without a core": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(25, 75)},
+			[]Call{two}, LateRanks,
+			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which got a core for 25 % of " +
+				"the time in which it could run"},
+		"all without a core": {[]Rank{collectives(0, 80).kernel(25, 75), collectives(1, 0).kernel(25, 75)},
+			[]Call{two}, NoCore,
+			"2 ranks got a core for 25 % of the time in which they could run"},
+		"a replica, and another one": {[]Rank{collectives(0, 60).member("a", 2, 10), collectives(1, 0).member("a", 2, 10),
+			collectives(2, 0).member("b", 2, 10), collectives(3, 0).member("b", 2, 10)}, []Call{
+			calls("MPI_Allreduce", "a", 10, map[int]float64{0: 60, 1: 0}),
+			calls("MPI_Allreduce", "b", 10, map[int]float64{2: 0, 3: 0})}, LateRanks,
+			"ranks 0,1: 70 % useful; 30 % of the time ranks wait in MPI_Allreduce on a for rank 1 on a, which is outside " +
+				"MPI for 100 % of the time"},
+		"the slowest of a communicator isn't the slowest of all": {[]Rank{
+			collectives(0, 30).member("row", 2, 10).member("col", 3, 10), collectives(1, 90).member("row", 2, 10),
+			collectives(2, 90).member("col", 3, 10), collectives(3, 88).member("col", 3, 10)}, []Call{
+			calls("MPI_Barrier", "row", 10, map[int]float64{0: 20, 1: 90}),
+			calls("MPI_Barrier", "col", 10, map[int]float64{0: 10, 2: 90, 3: 88})}, LateRanks,
+			"26 % useful; 40 % of the time ranks wait in MPI_Barrier on col for rank 0 on a, which is outside MPI for 70 " +
+				"% of the time"},
+		"a communicator of which not all is seen": {[]Rank{collectives(0, 80).member("halo", 3, 10),
+			collectives(1, 0).member("halo", 3, 10)}, []Call{two}, LateRanks, "60 % useful; 40 % of the time ranks wait in " +
+			"MPI_Barrier on halo probably for rank 1 on a, which is outside MPI for 100 % of the time"},
+		"all that is seen waits": {[]Rank{collectives(0, 80).member("halo", 3, 10), collectives(1, 80).member("halo", 3,
+			10)}, []Call{barrier(map[int]float64{0: 80, 1: 80})}, Communication, "20 % useful; 80 % of the time is spent in " +
+			"MPI, mostly in MPI_Barrier on halo, and none of the 2 ranks that are observed, of 3, is late"},
+		"ranks that have nothing to do with one another": {[]Rank{of(0, "a", 0, 0, 0, 1).member("world", 3, 1),
+			of(1, "a", 0, 0, 0, 50).member("world", 3, 1), of(2, "a", 0, 0, 0, 60).member("world", 3, 1)}, []Call{calls("MPI_File_write", "zero", 10, map[int]float64{0: 1}),
+			calls("MPI_File_write", "one", 10, map[int]float64{1: 50}),
+			calls("MPI_File_write", "two", 10, map[int]float64{2: 60})}, Communication,
+			"rank 1: 50 % useful; 50 % of the time is spent in MPI, mostly in MPI_File_write on one, and no rank is late"},
+		"a rank that has not come yet is a part of the same": {[]Rank{collectives(0, 100).member("world", 2, 5),
+			collectives(1, 0).member("world", 2, 4)}, []Call{calls("MPI_Barrier", "world", 1, map[int]float64{0: 100})},
+			LateRanks, "50 % useful; 50 % of the time ranks wait in MPI_Barrier on world for rank 1 on a, which is " +
+				"outside MPI for 100 % of the time"},
+		"half of them": {[]Rank{collectives(0, 80), collectives(1, 80), collectives(2, 1), collectives(3, 0)}, []Call{
+			barrier(map[int]float64{0: 80, 1: 80, 2: 1, 3: 0})}, Communication, "60 % useful; 40 % of the time is spent in " +
+			"MPI, mostly in MPI_Barrier on halo, and no rank is late"},
+		"a farm, whose master waits": {[]Rank{of(0, "a", 0, 98, 0, 0), of(1, "a", 0, 1, 0, 0), of(2, "a", 0, 2, 0, 0)},
+			[]Call{calls("MPI_Recv", "world", 10, map[int]float64{0: 98, 1: 1, 2: 2})}, Healthy, "healthy: 66 % useful"},
+		"a slow master": {[]Rank{of(0, "a", 0, 1, 0, 0), of(1, "a", 0, 80, 0, 0), of(2, "a", 0, 80, 0, 0)}, []Call{
+			calls("MPI_Recv", "world", 10, map[int]float64{0: 1, 1: 80, 2: 80}),
+			calls("MPI_Barrier", "workers", 10, map[int]float64{1: 90, 2: 90})}, LateRanks, "46 % useful; 53 % of the time " +
+			"ranks wait in MPI_Recv on world probably for rank 0 on a, which is outside MPI for 99 % of the time"},
+		"another one each time": {[]Rank{collectives(0, 40).kernel(99, 0), collectives(1, 41).kernel(99, 0)}, []Call{
+			barrier(map[int]float64{0: 40, 1: 41})}, LateInTurn,
+			"60 % useful; 40 % of the time is waiting in MPI_Barrier on halo, for a different rank each time"},
+		"large collectives": {[]Rank{collectives(0, 40).kernel(99, 0), collectives(1, 41).kernel(99, 0)}, []Call{
+			{Called: Called{Function: "MPI_Alltoall", Kind: "comm", Object: "halo"}, Calls: 100, Seconds: 81,
+				Bytes: map[string]float64{"sent": 1e9}, ranks: map[who]float64{{rank: 0}: 40, {rank: 1}: 41}}}, Communication,
+			"60 % useful; 40 % of the time is spent in MPI, mostly in MPI_Alltoall on halo, and no rank is late"},
+		"nobody has work": {[]Rank{collectives(0, 1).kernel(2, 0), collectives(1, 2).kernel(2, 0)}, nil, Idle,
+			"98 % of the time ranks neither compute nor communicate"},
+		"nothing comes":   {[]Rank{polls, polls}, nil, Idle, "100 % of the time ranks neither compute nor communicate"},
+		"perhaps on GPUs": {[]Rank{onGPU, onGPU}, nil, Healthy, "healthy: 100 % useful"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Report{Ranks: c.ranks, Calls: c.calls, Job: Job{WorldSize: len(c.ranks)}}
+			if strings.Contains(name, "seen") { // as part of a larger one
+				r.Job.WorldSize++
+			}
+			r.sortCalls()
+			v := r.verdict()
+			assert.Equal(t, c.state, v.State)
+			assert.Equal(t, c.text, v.Text)
+		})
+	}
+}
+
+// What the kernel says of an interval is its part of totals; what was not known before it isn't.
+func TestSinceOfCores(t *testing.T) {
+	at := func(after, core, read float64, queue *float64) *Report {
+		r := jobtest.RankOf(0, "node1", 30)
+		r.Rank.Ended, r.Rank.State, r.Rank.EndReason = nil, "up", ""
+		r.Rank.Calls.State[api.Outside] += after
+		r.Rank.Calls.CPU = &api.CPU{Seconds: &core, Thread: &core, Queue: queue, At: read, Nice: 5}
+		return Of([]api.ValueList{{Time: jobtest.Began.Add(time.Duration(100+after) * time.Second),
+			Ranks: []api.RankValues{r}}}, nil)[0]
+	}
+	queue := 3.0
+	now := at(10, 65, 8, &queue)
+	of := now.Since(at(0, 50, 4, nil).Totals()).Ranks[0]
+	assert.InDelta(t, 15, *of.CPU.Seconds, 1e-9)
+	assert.InDelta(t, 37.5, *of.CPU.Thread, 1e-9, "read 4 s apart, in 10 s")
+	assert.Nil(t, of.CPU.Queue)
+	assert.Nil(t, now.Since(at(0, 50, 8, &queue).Totals()).Ranks[0].CPU.Queue, "not read since")
+	assert.Equal(t, 5, of.CPU.Nice)
+	assert.InDelta(t, 1.5, of.cores, 1e-9)
+	assert.InDelta(t, 65, *now.Ranks[0].CPU.Seconds, 0, "the later report is not changed")
+}
