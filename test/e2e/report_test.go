@@ -130,7 +130,7 @@ func TestWorkThatNobodySharesOut(t *testing.T) {
 						all += state.Value
 					}
 					if runs := spent(s, 2, "outside"); waited < 4 || math.Abs(all-runs) > 1.5 {
-						return fmt.Errorf("rank %d: %v s of %v in MPI_Finalize, while rank 2 has run for %v", rank, waited, all, runs)
+						return fmt.Errorf("rank %d: %v s of %v in MPI_Finalize, rank 2 has run for %v", rank, waited, all, runs)
 					}
 				}
 				return s.Expect("mpit_rank_up", run.Labels(2), 1)

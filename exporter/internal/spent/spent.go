@@ -10,8 +10,8 @@ import (
 )
 
 // Time is how long a rank has been in each state until its last sample. None falls, whatever the rank claims, and
-// together they are the longest time observed that it has claimed, and that in MPI_Finalize. Time between two samples is
-// that of one of its threads (choose). The zero Time is that of a rank of which nothing has come.
+// together they are the longest time observed that it has claimed, and that in MPI_Finalize. Time between two samples
+// is that of one of its threads (choose). The zero Time is that of a rank of which nothing has come.
 type Time struct {
 	in      [api.TimeStates]time.Duration
 	told    kinds // of the thread that initialised MPI, the most that it has claimed
@@ -71,7 +71,8 @@ func (t *Time) intervals(u *mpit.UnderWay, gained time.Duration, first bool) []i
 		is := was.now(of)
 		now = append(now, is)
 		did := interval{observed: gained, inside: since(of.InsideBy, was.inside), core: is.core,
-			stays: is.begun != 0 && is.begun == was.begun, called: is.ended != was.ended || of.Ended > 0 && of.Now-of.Ended < lately}
+			stays:  is.begun != 0 && is.begun == was.begun,
+			called: is.ended != was.ended || of.Ended > 0 && of.Now-of.Ended < lately}
 		switch {
 		case of.Main:
 			all[0].stays = did.stays && known

@@ -39,7 +39,7 @@ func TestStates(t *testing.T) {
 			states{api.Outside: second, api.Collective: 2 * second}},
 		{"MPI_Pcontrol(0) since", 3 * second, [mpit.CallKinds]time.Duration{mpit.CallCollective: 2 * second},
 			states{api.Outside: second, api.Collective: 2 * second}},
-		{"a gap after a test", 4 * second, [mpit.CallKinds]time.Duration{mpit.CallCollective: 2 * second, mpit.CallPoll: 1000},
+		{"a gap after a test", 4 * second, kinds{mpit.CallCollective: 2 * second, mpit.CallPoll: 1000},
 			states{api.Outside: 2*second - 1000, api.Collective: 2 * second, api.Poll: 1000}},
 		{"left by longjmp: what was told stands", 5 * second, [mpit.CallKinds]time.Duration{mpit.CallPoll: 1000},
 			states{api.Outside: 3*second - 1000, api.Collective: 2 * second, api.Poll: 1000}},
@@ -142,7 +142,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// An initialising thread serves while another one works, from sample to sample: what it is in stands in the call's place.
+// An initialising thread serves while another one works, from sample to sample.
 func TestThreads(t *testing.T) {
 	main := mpit.Thread{ID: 1, Main: true, CPU: -1, Begun: 1}
 	worker := mpit.Thread{ID: 2, CPU: -1, Queue: -1, Ended: 1}

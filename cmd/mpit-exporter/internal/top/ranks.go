@@ -159,7 +159,8 @@ func (g *group) strip(width int) string {
 		return ""
 	}
 	n := float64(len(g.ranks))
-	full, inside, waits := strip(width, g.sums[api.Outside]/n, (g.sums[api.Wait]+g.sums[api.Collective]+g.sums[api.Poll])/n)
+	waited := g.sums[api.Wait] + g.sums[api.Collective] + g.sums[api.Poll]
+	full, inside, waits := strip(width, g.sums[api.Outside]/n, waited/n)
 	return full + inside + waits
 }
 
