@@ -81,8 +81,8 @@ func jobVerdict() []*panel {
 }
 
 func jobWhere() []*panel {
-	kinds := graph("How the ranks' time goes", "Of all ranks whose calls are measured. What is outside MPI is useful; wait "+
-		"is for messages, "+
+	kinds := graph("How the ranks' time goes", "Of all ranks whose calls are measured. What is outside MPI is useful; "+
+		"wait is for messages, "+
 		"requests and windows; collective returns when all ranks of a communicator have taken part.", "percentunit").
 		stacked().axis(0, 1).size(12, 9).
 		colored("", series{"outside": "green", "send": "blue", "wait": "orange", "collective": "red", "file": "purple",

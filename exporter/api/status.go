@@ -81,8 +81,8 @@ type LongCall struct {
 	Offset   uint64 `json:"offset,omitempty"` // of the address that it returns to, in that file
 }
 
-// CallsOf describes what a sample says of calls under way, in words that are bounded, of a rank that has been so long in
-// each state, and of which that was known of its CPU; nil: nothing.
+// CallsOf describes what a sample says of calls under way, in words that are bounded, of a rank that has been so long
+// in each state, and of which that was known of its CPU; nil: nothing.
 func CallsOf(s *mpit.Sample, state StateSeconds, cpu *CPU) *Calls {
 	u := s.UnderWay
 	if u == nil {

@@ -26,9 +26,9 @@ type rankTotals struct {
 	cpu  api.CPU
 }
 
-// cpuSince is what the kernel says of a rank, its times those of the seconds since then. Those of a thread are read less
-// often, at other times: they are what they would be in so many seconds, by what was read meanwhile, or else by all of
-// the time observed.
+// cpuSince is what the kernel says of a rank, its times those of the seconds since then. Those of a thread are read
+// less often, at other times: they are what they would be in so many seconds, by what was read meanwhile, or else by
+// all of the time observed.
 func cpuSince(now *api.CPU, before api.CPU, seconds, observed float64) *api.CPU {
 	if now == nil {
 		return nil

@@ -141,3 +141,6 @@ func noneFell(before map[string]float64, run *harness.Run) check {
 		return errors.Join(failed...)
 	}
 }
+
+// busyOr is a pattern of a verdict, or of what is said instead where other tests leave the job's ranks no core.
+func busyOr(verdict string) string { return `(` + verdict + `|NO CORE|no core|got a core for)` }

@@ -56,8 +56,8 @@ func TestTopInATerminal(t *testing.T) {
 			run := suite.Run(t, job)
 			exporter.Await(t, "the ranks", up(run))
 			top := startTop(t, exporter, 120, 40)
-			screen := top.Await(t, "the verdict", contains("  last ", "\nLATE RANK ", "\n2      █"))
-			assert.Contains(t, screen, "ranks wait in MPI_Allreduce on residual for rank 2 on ")
+			screen := top.Await(t, "the verdict", contains("  last ", "\n2      █"))
+			assert.Regexp(t, busyOr(`ranks wait in MPI_Allreduce on residual (probably )?for rank 2 on `), screen)
 			assert.Regexp(t, `(?m)^ *\d+ %  +[\d.]+  +[\d.]+ms  MPI_Allreduce +residual +[013]\S*: \d+ %$`, screen)
 
 			assertAsDocumented(t, screen)
@@ -121,7 +121,7 @@ func assertAsDocumented(t *testing.T, screen string) {
 	}
 	shown := lines(screen)
 	for _, line := range lines(picture) {
-		for _, beginning := range []string{"SHARE", "RANKS", "% useful", "LATE RANK % useful"} {
+		for _, beginning := range []string{"SHARE", "RANKS", "% useful"} {
 			if strings.HasPrefix(line, beginning) {
 				beginning, _, _ = strings.Cut(line, " residual for rank") // where it is broken depends on the width
 				assert.True(t, slices.ContainsFunc(shown, func(s string) bool { return strings.HasPrefix(s, beginning) }),

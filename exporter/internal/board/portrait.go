@@ -241,8 +241,8 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 	}
 }
 
-// Conclude brings the rest of what stands on the page for a rank up to date, whether it could be copied or not. since is
-// its time since its end.
+// Conclude brings the rest of what stands on the page for a rank up to date, whether it could be copied or not. since
+// is its time since its end.
 func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool, since api.StateSeconds) {
 	r := b.portrait(of)
 	r.up, r.end, r.since = up, end, since

@@ -60,8 +60,8 @@ func summands(all []*mapping.Series) (list []summand) {
 	return list
 }
 
-// ofFunctions says whether a family of the call profile has series for functions or peers, of which a light one has only
-// the sums on the page.
+// ofFunctions says whether a family of the call profile has series for functions or peers, of which a light one has
+// only the sums on the page.
 func ofFunctions(name string) bool {
 	return strings.HasPrefix(name, "mpit_call_") && name != "mpit_call_uncounted_total"
 }

@@ -37,7 +37,7 @@ func (h *Handle) Status() string {
 		return ""
 	}
 	h.Close()
-	return describe(unix.WaitStatus(uint32(info.Exit_code))) //nolint:gosec // the bits of a wait status
+	return describe(unix.WaitStatus(uint32(info.Exit_code)))
 }
 
 // Close gives the descriptor back. It may be called more than once.

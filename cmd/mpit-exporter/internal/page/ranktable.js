@@ -14,7 +14,10 @@ const share = (x) => (Number.isNaN(x) ? "–" : percent(x));
 const parts = (r) =>
   Number.isNaN(useful(r))
     ? null
-    : ["useful", ...kinds, ...over.filter((name) => kind(r, name) > 0)].map((name) => ({ name, share: name === "useful" ? useful(r) : kind(r, name) }));
+    : ["useful", ...kinds, ...over.filter((name) => kind(r, name) > 0)].map((name) => ({
+        name,
+        share: name === "useful" ? useful(r) : kind(r, name),
+      }));
 
 export class RankTable {
   constructor() {

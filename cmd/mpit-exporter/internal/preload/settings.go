@@ -156,7 +156,8 @@ func (f *callsFlag) IsBoolFlag() bool { return true }
 // AddCalls adds the flag --calls.
 func (s *Settings) AddCalls(cmd *kingpin.CmdClause, help string) {
 	cmd.Flag("calls", help+" --calls=sizes also counts how large messages are, --calls=peers who sends how much to "+
-		"whom, --calls=sizes,peers both. --calls=light has no series for functions on /metrics.").IsSetByUser(&s.CallsSaid).SetValue((*callsFlag)(s))
+		"whom, --calls=sizes,peers both. --calls=light has no series for functions on /metrics.").
+		IsSetByUser(&s.CallsSaid).SetValue((*callsFlag)(s))
 }
 
 // Complete finds the libraries and the program, looks at its file, makes the socket's path one that a change of
