@@ -37,6 +37,19 @@ func callsOf(page map[string]float64) (figures map[string]float64, long string) 
 	return figures, long
 }
 
+// TestCommsOfAnEarlierConnection: numbers that have been told since stand.
+func TestCommsOfAnEarlierConnection(t *testing.T) {
+	e, s := startTold(t, Config{}), counting()
+	s.UnderWay = &mpit.UnderWay{}
+	s.Layout.Objects = []mpit.Object{{ID: 3, Kind: mpit.BindComm, Name: "halo", Size: 2}}
+	for _, at := range []time.Duration{2, 1} {
+		s.Monotonic, s.Comms = at*time.Second, []mpit.Comm{{Object: 3, Identity: 7, Begun: uint64(at), Counted: true}}
+		e.take(s)
+		require.Len(t, e.Ranks()[0].Calls.Comms, 1)
+		assert.Equal(t, uint64(2), *e.Ranks()[0].Calls.Comms[0].Number)
+	}
+}
+
 // TestCallsUnderWay: what the call profile says of one moment, in every kind of answer.
 func TestCallsUnderWay(t *testing.T) {
 	e := startTold(t, Config{})

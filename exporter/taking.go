@@ -125,7 +125,11 @@ func (c *contents) countCalls(s *mpit.Sample) {
 		cpu = was.CPU
 	}
 	now := api.CallsOf(s, c.spent.Seconds(), cpu)
-	c.comms.Take(s, c.rank.ID.World, now)
+	told := *s
+	if s.Status != mpit.SampleBusy && s.Monotonic < c.clock { // of an earlier connection: newer numbers stand
+		told.Layout, told.Comms = nil, nil
+	}
+	c.comms.Take(&told, c.rank.ID.World, now)
 	if s.Status == mpit.SampleFinal {
 		now.Running, now.Long, now.Threads = 0, nil, nil
 		if now.CPU != nil {

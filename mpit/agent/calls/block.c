@@ -465,7 +465,7 @@ static bool frame_is_there(const struct calls_thread *t)
 	return t->running->there == call_there(t->running, t->mark);
 }
 
-bool call_nested(struct call *c, const void *frame)
+static bool is_nested(const struct call *c, const void *frame)
 {
 	const struct calls_thread *t = &calls_thread;
 	bool here = on_stack(t->block, c);
@@ -477,10 +477,45 @@ bool call_nested(struct call *c, const void *frame)
 	return (uintptr_t)t->running >= (uintptr_t)(c + 1) && frame_is_there(t);
 }
 
-void call_doubts(const struct call *c, intptr_t handle)
+/* A call was left, most likely because it has failed: whether the others have counted it is not known. */
+static void is_left(const struct calls_thread *t)
 {
-	if (!on_stack(calls_thread.block, c))
+	const struct under_way *u = t->under_way;
+	const struct cell *cell;
+	const struct function *f;
+
+	if (u == NULL || !is_running(atomic_load_explicit(&u->inside, memory_order_relaxed)))
+		return;
+	cell = atomic_load_explicit(&u->cell, memory_order_relaxed);
+	if (!has_cell(t->block, cell))
+		return;
+	f = &functions[key_function(atomic_load_explicit(&t->block->keys[cell - t->block->cells], memory_order_relaxed))];
+	if (f->ordered && cell->order != NULL)
+		atomic_store_explicit(&cell->order->begun, 0, memory_order_relaxed);
+	else if (!f->ordered && f->activity == IN_COLLECTIVE)
+		order_lost();
+}
+
+bool call_nested(struct call *c, const void *frame)
+{
+	const struct calls_thread *t = &calls_thread;
+
+	if (is_nested(c, frame))
+		return true;
+	/* On another stack it may be there yet. */
+	if (on_stack(t->block, c) && on_stack(t->block, t->mark))
+		is_left(t);
+	return false;
+}
+
+/* Any ordered call may be an MPI_Intercomm_create. */
+void call_doubts(const struct call *c, intptr_t handle, enum ordering ordering)
+{
+	if (on_stack(calls_thread.block, c))
+		return;
+	if (ordering == ORDERED)
 		order_unknown(handle & (intptr_t)calls_state.handle_mask);
+	order_lost();
 }
 
 bool call_begins_paused(struct call *c, intptr_t handle, enum ordering ordering, const void *frame)
@@ -490,8 +525,8 @@ bool call_begins_paused(struct call *c, intptr_t handle, enum ordering ordering,
 	if (!order_begun())
 		return false;
 	if (t->mark != NULL && call_nested(c, frame)) {
-		if (ordering == ORDERED)
-			call_doubts(c, handle);
+		if (ordering != UNORDERED)
+			call_doubts(c, handle, ordering);
 		return false;
 	}
 	handle &= (intptr_t)calls_state.handle_mask;

@@ -271,8 +271,9 @@ bool call_counts_late(const struct call *c) HIDDEN;
 
 /* order.c: the same as order_counts, the slot looked for: the cell is none of the communicator's. */
 void order_counts_found(intptr_t handle) HIDDEN;
-/* block.c: of an ordered call that seems to be inside another. If nobody can be sure, the number isn't known any more. */
-void call_doubts(const struct call *c, intptr_t handle) HIDDEN;
+/* block.c: of a call that isn't UNORDERED and seems to be inside another. If nobody can be sure, what it counts isn't
+ * known any more. */
+void call_doubts(const struct call *c, intptr_t handle, enum ordering ordering) HIDDEN;
 /* block.c: call_begins of what isn't UNORDERED while nothing is measured. True: it is the program's own call, and goes
  * on as if it were measured, but nothing of it is counted except its number. */
 bool call_begins_paused(struct call *c, intptr_t handle, enum ordering ordering, const void *frame) HIDDEN;
@@ -285,7 +286,8 @@ ALWAYS_INLINE void order_counts(const struct call *c, intptr_t handle)
 	if (LIKELY(order != NULL)) {
 		uint64_t begun = atomic_load_explicit(&order->begun, memory_order_relaxed);
 
-		atomic_store_explicit(&order->begun, begun + (begun != 0), memory_order_relaxed);
+		/* Release: not before the end of the call that was counted last. */
+		atomic_store_explicit(&order->begun, begun + (begun != 0), memory_order_release);
 	} else {
 		order_counts_found(handle);
 	}
@@ -307,8 +309,8 @@ ALWAYS_INLINE bool call_begins(struct call *c, unsigned function, int kind, intp
 	if (!LIKELY(atomic_load_explicit(&calls_state.measuring, memory_order_acquire)))
 		return ordering != UNORDERED && call_begins_paused(c, handle, ordering, frame);
 	if (UNLIKELY(t->mark != NULL) && call_nested(c, frame)) {
-		if (ordering == ORDERED)
-			call_doubts(c, handle);
+		if (ordering != UNORDERED)
+			call_doubts(c, handle, ordering);
 		return false;
 	}
 	if (kind == BIND_NONE)

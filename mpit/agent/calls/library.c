@@ -30,6 +30,7 @@ bool library_find(void *(*find)(const char *function), const char **why)
 		WANTED(group_translate_ranks, Group_translate_ranks, !peers),
 		WANTED(group_free, Group_free, !peers),
 		WANTED(initialized, Initialized, !peers),
+		WANTED(finalized, Finalized, !peers),
 		WANTED(topo_test, Topo_test, false),
 		WANTED(cartdim_get, Cartdim_get, false),
 		WANTED(graph_neighbors_count, Graph_neighbors_count, false),
@@ -47,6 +48,6 @@ bool library_find(void *(*find)(const char *function), const char **why)
 	}
 	library.has_groups = library.comm_group != NULL && library.comm_remote_group != NULL && library.group_size != NULL &&
 			     library.group_range_incl != NULL && library.group_translate_ranks != NULL &&
-			     library.group_free != NULL && library.initialized != NULL;
+			     library.group_free != NULL && library.initialized != NULL && library.finalized != NULL;
 	return true;
 }

@@ -23,6 +23,7 @@ struct library {
 	int (*group_translate_ranks)(intptr_t group, intptr_t count, const int *ranks, intptr_t other, int *others);
 	int (*group_free)(intptr_t *group);
 	int (*initialized)(int *flag);
+	int (*finalized)(int *flag);
 	int (*topo_test)(intptr_t comm, int *topology);
 	int (*cartdim_get)(intptr_t comm, int *dimensions);
 	int (*graph_neighbors_count)(intptr_t comm, intptr_t rank, int *neighbors);
@@ -30,7 +31,7 @@ struct library {
 	int (*type_size_x)(intptr_t datatype, long long *bytes); /* MPI_Count is 64 bits wide in every ABI */
 	/* MPI-4's: may be NULL where calls_abi doesn't ask it. */
 	int (*get_count_c)(intptr_t status, intptr_t datatype, long long *count);
-	bool has_groups; /* all functions of groups, and initialized, are there */
+	bool has_groups; /* all functions of groups, initialized and finalized are there */
 };
 /* Written in begin. */
 extern struct library library __attribute__((visibility("hidden")));

@@ -72,7 +72,7 @@ void order_counts_found(intptr_t handle)
 	if (order == NULL)
 		return;
 	begun = atomic_load_explicit(&order->begun, memory_order_relaxed);
-	atomic_store_explicit(&order->begun, begun + (begun != 0), memory_order_relaxed);
+	atomic_store_explicit(&order->begun, begun + (begun != 0), memory_order_release);
 }
 
 void order_unknown(intptr_t handle)
@@ -83,12 +83,17 @@ void order_unknown(intptr_t handle)
 		atomic_store_explicit(&order->begun, 0, memory_order_relaxed);
 }
 
+void order_lost(void)
+{
+	atomic_store(&ordinals_lost, true);
+}
+
 void order_failed(const struct call *c, enum ordering ordering)
 {
 	if (ordering == ORDERED)
 		order_unknown(c->handle);
 	else
-		atomic_store(&ordinals_lost, true);
+		order_lost();
 }
 
 uint64_t order_number(unsigned slot, uint32_t object)
@@ -206,7 +211,7 @@ static uint64_t in_turn(uint64_t turn, int tag, intptr_t comm)
 	uint64_t identity;
 
 	if (!alone)
-		atomic_store(&ordinals_lost, true);
+		order_lost();
 	identity = from(OF_GROUPS, (uint64_t)tag, of_groups(comm));
 	atomic_fetch_add(&turns_over, 1);
 	return identity;

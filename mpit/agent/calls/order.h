@@ -28,6 +28,8 @@ void order_object_made(int kind, intptr_t handle);
 bool order_begun(void);
 /* Any thread: the number of collectives on that communicator isn't known any more. */
 void order_unknown(intptr_t handle);
+/* Any thread: a communicator of fewer than all members of another one may have been made, and not been counted. */
+void order_lost(void);
 
 /* ---- the reader ---- */
 

@@ -202,8 +202,11 @@ static bool group_of(int kind, intptr_t handle, bool inter, intptr_t *group)
 
 static bool open_pair(int kind, intptr_t handle, bool inter, struct pair *p)
 {
+	int finalized = 0;
+
 	*p = (struct pair){ 0 };
-	if (!group_of(kind, handle, inter, &p->group))
+	/* What sessions make after MPI_Finalize: MPI_COMM_WORLD is gone, and naming it may end the program. */
+	if (library.finalized(&finalized) != 0 || finalized || !group_of(kind, handle, inter, &p->group))
 		return false;
 	if (library.comm_group(comm_world, &p->world) == 0)
 		return true;

@@ -519,6 +519,8 @@ int main(void)
 	test_marks_on_other_stacks();
 	test_collectives_are_counted_where_they_begin();
 	test_numbers_that_are_not_known();
+	test_a_collective_that_is_left_is_in_doubt();
+	test_what_is_made_after_finalize_has_no_identity();
 	test_a_collective_before_the_world_is_known();
 	test_communicators_are_told_of_when_they_change();
 	test_identities_agree();

@@ -188,6 +188,14 @@ static int group_free(intptr_t *group)
 	return 0;
 }
 
+int fake_finalized;
+
+static int finalized(int *flag)
+{
+	*flag = fake_finalized;
+	return 0;
+}
+
 static int initialized(int *flag)
 {
 	*flag = 1;
@@ -263,6 +271,7 @@ void *fake_find(const char *function)
 		{ "PMPI_Group_translate_ranks", group_translate_ranks },
 		{ "PMPI_Group_free", group_free },
 		{ "PMPI_Initialized", initialized },
+		{ "PMPI_Finalized", finalized },
 		{ "PMPI_Topo_test", topo_test },
 		{ "PMPI_Cartdim_get", cartdim_get },
 		{ "PMPI_Graph_neighbors_count", graph_neighbors_count },

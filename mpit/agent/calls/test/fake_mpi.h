@@ -44,6 +44,8 @@ enum { FAKE_WORLD_SIZE = 200 };
 extern int fake_ranks[FAKE_WORLD_SIZE], fake_rank_count;
 /* The remote side of every communicator; 0: the same as its own. */
 extern int fake_remote[FAKE_WORLD_SIZE], fake_remote_count;
+/* MPI_Finalize has returned. */
+extern int fake_finalized;
 /* Groups that have not been freed; how many ranks have been translated into the whole world's. */
 extern int fake_groups, fake_translated;
 

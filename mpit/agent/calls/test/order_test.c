@@ -4,6 +4,7 @@
 
 #include "order.h"
 
+#include <setjmp.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -109,6 +110,53 @@ void test_numbers_that_are_not_known(void)
 	order_failed(&c, ORDERED);
 	CHECK(known(comm).begun == 0 && MPI_Barrier(0, 0, 0, 0x600) == 0 && known(comm).begun == 0);
 	freed(BIND_COMM, 0x600, comm);
+}
+
+static jmp_buf out;
+
+static void leaves(void)
+{
+	fake_inside = NULL;
+	longjmp(out, 1);
+}
+
+/* As an error handler does that throws: others may have counted the call or not. */
+void test_a_collective_that_is_left_is_in_doubt(void)
+{
+	uint32_t comm = make(BIND_COMM, 0x600), other = make(BIND_COMM, 0x601);
+
+	if (setjmp(out) == 0) {
+		fake_inside = leaves;
+		MPI_Send(0, 1, 1, 0x600);
+	}
+	CHECK(MPI_Barrier(0, 0, 0, 0x600) == 0 && known(comm).begun == 2);
+	if (setjmp(out) == 0) {
+		fake_inside = leaves;
+		MPI_Barrier(0, 0, 0, 0x600);
+	}
+	CHECK(MPI_Barrier(0, 0, 0, 0x601) == 0 && known(comm).begun == 0 && known(other).begun == 2);
+	freed(BIND_COMM, 0x600, comm);
+	freed(BIND_COMM, 0x601, other);
+}
+
+static void makes_after_finalize(void)
+{
+	uint32_t handle = 0x600, comm = make(BIND_COMM, 0x600);
+	struct call c = { .handle = 0x600 };
+
+	fake_rank_count = 1;
+	fake_ranks[0] = 3;
+	order_made(&c, MAKES_FROM_GROUP, (intptr_t)"before", (intptr_t)&handle, 0);
+	CHECK(known(comm).identity != 0);
+	fake_finalized = 1;
+	order_made(&c, MAKES_FROM_GROUP, (intptr_t)"after", (intptr_t)&handle, 0);
+	CHECK(known(comm).identity == 0 && fake_groups == 0);
+}
+
+/* By sessions. MPI_COMM_WORLD must not be named any more. */
+void test_what_is_made_after_finalize_has_no_identity(void)
+{
+	in_a_child(makes_after_finalize);
 }
 
 static void *calls_early(void *unused)

@@ -118,6 +118,8 @@ void test_calls_under_way_against_a_reader(void);
 /* order_test.c */
 void test_collectives_are_counted_where_they_begin(void);
 void test_numbers_that_are_not_known(void);
+void test_a_collective_that_is_left_is_in_doubt(void);
+void test_what_is_made_after_finalize_has_no_identity(void);
 void test_a_collective_before_the_world_is_known(void);
 void test_communicators_are_told_of_when_they_change(void);
 void test_identities_agree(void);
