@@ -78,7 +78,7 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 // missing is the one rank that has part in what all others are blocked in, and isn't there; nil: there isn't one.
 func (r *Report) missing(in, elsewhere []*Rank) (by *Rank) {
 	long := in[0].Long
-	if long == nil {
+	if long == nil || isOfOtherWorlds(long.Function) {
 		return nil
 	}
 	if len(in) == 1 && r.Job.WorldSize == 2 && len(elsewhere) == 1 {
@@ -90,8 +90,10 @@ func (r *Report) missing(in, elsewhere []*Rank) (by *Rank) {
 	for _, of := range elsewhere {
 		for c := range r.Calls {
 			call := &r.Calls[c]
-			_, calls := call.ranks[of.who()]
-			if !calls || call.Kind != long.Kind || call.Object != long.Object || by == of {
+			if call.Kind != long.Kind || call.Object != long.Object || by == of {
+				continue
+			}
+			if _, calls := call.ranks[of.who()]; !calls {
 				continue
 			}
 			if by != nil {
@@ -101,6 +103,15 @@ func (r *Report) missing(in, elsewhere []*Rank) (by *Rank) {
 		}
 	}
 	return by
+}
+
+// isOfOtherWorlds says that a function waits for processes that aren't in the world.
+func isOfOtherWorlds(function string) bool {
+	switch function {
+	case "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple":
+		return true
+	}
+	return false
 }
 
 // placeOf is the call that ranks are in, or how many there are.

@@ -43,10 +43,10 @@ func (g *graph) wrongProgram() (finding, bool) {
 		for t := range r.Threads {
 			c := r.Threads[t].Call
 			if r.ended() || r.silent() || c == nil || c.Number == 0 || g.groups[c.Comm] == nil ||
-				c.Seconds < api.LongCallTime.Seconds() {
+				c.Seconds < api.LongCallTime.Seconds() || c.Root == nil && isRooted(c.Function) {
 				continue
 			}
-			at, what := place{c.Comm, c.Number}, mapping.OneLine(c.Function)
+			at, what := place{c.Comm, c.Number}, mapping.OneLine(binding(c.Function))
 			if c.Root != nil && !g.groups[c.Comm].Inter {
 				what += fmt.Sprintf(" with root %d", *c.Root)
 			}
@@ -74,6 +74,19 @@ func (g *graph) wrongProgram() (finding, bool) {
 		f.ranks = few
 	}
 	return f, true
+}
+
+// binding is a function's name without what tells its binding for large counts, which is the same function.
+func binding(function string) string { return strings.TrimSuffix(function, "_c") }
+
+// isRooted says that a collective function has a root.
+func isRooted(function string) bool {
+	switch binding(function) {
+	case "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Scatter", "MPI_Scatterv", "MPI_Ibcast", "MPI_Igather",
+		"MPI_Igatherv", "MPI_Ireduce", "MPI_Iscatter", "MPI_Iscatterv":
+		return true
+	}
+	return false
 }
 
 // deadlock finds ranks of which none can go on before another one does.
@@ -233,10 +246,13 @@ func (g *graph) waiting() (finding, bool) {
 		}
 	}
 	// Who waits itself isn't to blame, but if it isn't known for whom it may be.
-	last := func(rank int) bool { return len(g.of[rank]) == 0 || !g.of[rank][0].definite() }
+	last := func(rank int) bool { return len(g.of[rank]) == 0 || len(g.of[rank][0].targets) == 0 }
 	worst, held := -1, []int(nil)
 	for _, rank := range slices.Sorted(maps.Keys(to)) {
-		if behind := reach(rank, to); last(rank) && len(behind) > len(held) {
+		if !last(rank) {
+			continue
+		}
+		if behind := reach(rank, to); len(behind) > len(held) {
 			worst, held = rank, behind
 		}
 	}
@@ -325,6 +341,9 @@ func (r *Rank) outside() string {
 
 // place is the call that the rank has been in for longer than a second; "": none.
 func (r *Rank) place() string {
+	if slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil }) {
+		return "" // another thread may serve others by design
+	}
 	for t := range r.Threads {
 		if c := r.Threads[t].Call; c != nil && c.Seconds >= api.LongCallTime.Seconds() {
 			return where(c)

@@ -28,6 +28,8 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 	away.Threads[0].Moved = 41
 	silent := rankIn(3, nil).member("solver", 4, 6)
 	silent.State = "late"
+	served := rankIn(3, nil, after(message("MPI_Recv", 3), 90)).member("solver", 4, 6)
+	served.Threads[0].Moved = 41
 	three := func(other Rank) []Rank {
 		all := []Rank{other}
 		for i := range 3 {
@@ -97,6 +99,15 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 		"one in MPI_Finalize": {[]Rank{rankIn(0, after(&api.CallUnderWay{Function: "MPI_Finalize"}, 30)), rankIn(1, nil)},
 			Waits, "rank 0 has waited 30s in MPI_Finalize, probably for rank 1 on node1, which is not blocked in MPI",
 			[]int{1}},
+		"another binding of a function": {[]Rank{rankIn(0, rooted("MPI_Bcast", 7, 0)).member("solver", 2, 7),
+			rankIn(1, rooted("MPI_Bcast_c", 7, 0)).member("solver", 2, 7)}, "", "", nil},
+		"a root that isn't known": {[]Rank{rankIn(0, rooted("MPI_Bcast", 7, 0)).member("solver", 2, 7),
+			rankIn(1, collective("MPI_Bcast", "solver", 7)).member("solver", 2, 7)}, "", "", nil},
+		"a farm's last task: the master waits for anybody": {[]Rank{
+			rankIn(0, message("MPI_Recv", 1)).member("halo", 4, 0), rankIn(1, message("MPI_Recv", 2, 0)).member("halo", 4, 0),
+			rankIn(2, message("MPI_Recv", 2, 0)).member("halo", 4, 0), rankIn(3, nil).member("halo", 4, 0)}, "", "", nil},
+		"one that computes beside a service": {three(served), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on " +
+			"solver, for rank 3 on node1, which has made no MPI call for 41s", []int{3}},
 		"numbers that aren't known": {[]Rank{rankIn(0, barrier("a", 0)), rankIn(1, nil)}, "", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

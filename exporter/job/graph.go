@@ -17,7 +17,8 @@ type graph struct {
 	waits  []*wait
 	of     [][]*wait // of each rank, one for each of its threads; none: it isn't blocked
 	// free are ranks that can go on, once others have: all but the deadlocked.
-	free []bool
+	free  []bool
+	edges int // targets of all waits
 }
 
 // group is a communicator, as far as its members are seen.
@@ -162,8 +163,16 @@ func (g *graph) addWait(rank int, c *api.CallUnderWay, same map[operation]*wait)
 // finalizes is the function of MPI that a rank may stay in for long although it has done its work.
 const finalizes = "MPI_Finalize"
 
+// mostEdges is of how many targets a graph may have: ranks in as many operations would have the square of them. What
+// other calls wait for isn't known.
+const mostEdges = 1 << 20
+
 // aim finds out whom a call waits for.
 func (g *graph) aim(w *wait) {
+	if g.edges >= mostEdges {
+		return
+	}
+	defer func() { g.edges += len(w.targets) }()
 	c := w.call
 	of := g.groups[c.Comm]
 	known := of != nil && !of.Inter

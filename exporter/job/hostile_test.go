@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -52,4 +53,38 @@ func TestObjectsOfEachRank(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	require.Len(t, r.Calls, ranks*objects)
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(ranks*ranks*objects*8), "a number for each rank and call")
+}
+
+// A verdict on many ranks takes no time that grows with their square, whatever they are in.
+func TestManyRanks(t *testing.T) {
+	const n = 10000
+	for name, is := range map[string]func(rank int) Rank{
+		"any source, each with a tag of its own": func(rank int) Rank {
+			return rankIn(rank, message("MPI_Recv", rank)).member("halo", n, 0)
+		},
+		"each in another collective": func(rank int) Rank {
+			return rankIn(rank, collective("MPI_Barrier", "halo", uint64(rank+1))).member("halo", n, uint64(rank+1))
+		},
+		"a chain": func(rank int) Rank {
+			if rank == 0 {
+				return rankIn(rank, nil)
+			}
+			return rankIn(rank, message("MPI_Recv", 1, rank-1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ranks []Rank
+			for rank := range n {
+				ranks = append(ranks, is(rank))
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := time.Now()
+			newGraph(pointers(ranks)).find()
+			took := time.Since(began)
+			runtime.ReadMemStats(&after)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20))
+			assert.Less(t, took, 3*time.Second)
+		})
+	}
 }

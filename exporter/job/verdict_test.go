@@ -164,6 +164,9 @@ func TestVerdicts(t *testing.T) {
 			[]Rank{in(0, "MPI_Barrier", "halo", 400), in(1, "", "", 0)}, "", Waits,
 			"1 of 2 ranks has been in MPI_Barrier on halo for 6m40s, probably waiting for rank 1 on node1, which is not " +
 				"blocked in MPI"},
+		"one that waits for another world": {
+			[]Rank{in(0, "MPI_Comm_accept", "self", 400), in(1, "", "", 0)}, "", Waits,
+			"1 of 2 ranks has been in MPI_Comm_accept on self for 6m40s, 1 is not"},
 		"a stopped rank": {
 			[]Rank{in(0, "MPI_Wait", "", 400), in(1, "MPI_Wait", "", 400), silent}, "", Waits,
 			"2 of 3 ranks have been in MPI_Wait for 6m40s, 1 is not; rank 2 does not answer"},
