@@ -193,9 +193,9 @@ func (g *graph) aim(w *wait) {
 		w.all = c.All || len(c.Peers) == 1
 		w.targets = g.peers(w)
 	case known && of.complete(false) && (c.AnySource || isOfWindow(c.Function)):
-		// Who holds the lock of a window, or hasn't posted it, isn't known: any of them.
+		// Who holds the lock of a window, or hasn't posted or completed it, isn't known: any of them.
 		for _, m := range of.members {
-			if c.AnySource || isLock(c.Function) || !g.ranks[m.at].isIn(c) {
+			if c.AnySource || c.Function != "MPI_Win_fence" || !g.ranks[m.at].isIn(c) {
 				w.targets = append(w.targets, m.at)
 			}
 		}
@@ -215,9 +215,6 @@ func waitsForAll(function string) bool {
 	}
 	return false
 }
-
-// isLock says that a call waits for who holds a lock, which isn't whose window it is.
-func isLock(function string) bool { return strings.HasPrefix(function, "MPI_Win_lock") }
 
 func isOfWindow(function string) bool { return strings.HasPrefix(function, "MPI_Win_") }
 

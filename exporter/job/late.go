@@ -34,6 +34,27 @@ func (r *Rank) on(c Called) communicator {
 	return of
 }
 
+// placesOf finds ranks in a list.
+func placesOf(ranks []*Rank) map[who]int {
+	index := make(map[who]int, len(ranks))
+	for i, of := range ranks {
+		index[of.who()] = i
+	}
+	return index
+}
+
+// callers are those of the ranks in an index that have made the call, in the list's order. A job may have as many calls
+// as ranks, each of one rank.
+func (c *Call) callers(index map[who]int) (at []int) {
+	for by := range c.ranks {
+		if i, is := index[by]; is {
+			at = append(at, i)
+		}
+	}
+	slices.Sort(at)
+	return at
+}
+
 // parts are the ranks that have worked together: those that are in a communicator, or have called on a window or file,
 // on which one of them has called; in a whole run, more than a few times or for long, as all have called on
 // MPI_COMM_WORLD once. Where it isn't known which communicators ranks are in, all are one part.
@@ -52,12 +73,14 @@ func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
 		}
 		return i
 	}
+	index := placesOf(observed)
 	used := map[communicator]int{} // and one of the ranks that share it
 	for c := range r.Calls {
 		call := &r.Calls[c]
 		often := !r.Whole || call.Calls > 3*float64(len(call.ranks))
-		for i, of := range observed {
-			if spent, is := call.ranks[of.who()]; is && call.Object != "" && (often || spent >= noted*of.Time.Sum()) {
+		for _, i := range call.callers(index) {
+			of := observed[i]
+			if call.Object != "" && (often || call.ranks[of.who()] >= noted*of.Time.Sum()) {
 				on := of.on(call.Called)
 				if with, is := used[on]; is {
 					root[find(i)] = find(with)
@@ -84,6 +107,31 @@ func (r *Report) parts(observed []*Rank) (parts [][]*Rank) {
 		parts = append(parts, by[i])
 	}
 	return parts
+}
+
+// callsOf are the calls of each part, in their order.
+func (r *Report) callsOf(parts [][]*Rank) [][]Call {
+	calls := make([][]Call, len(parts))
+	if len(parts) == 1 {
+		calls[0] = r.Calls
+		return calls
+	}
+	partOf := map[who]int{}
+	for i, part := range parts {
+		for _, of := range part {
+			partOf[of.who()] = i
+		}
+	}
+	for c := range r.Calls {
+		in := map[int]bool{}
+		for by := range r.Calls[c].ranks {
+			if i, is := partOf[by]; is && !in[i] {
+				in[i] = true
+				calls[i] = append(calls[i], r.Calls[c])
+			}
+		}
+	}
+	return calls
 }
 
 // late is a rank that others wait for.
@@ -176,20 +224,19 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 		in   map[int]float64 // share of the time of each that has called, by its index
 		most *Call           // calls are sorted
 	}
-	on := map[communicator]*spent{}
+	index, on := placesOf(part), map[communicator]*spent{}
 	for c := range r.Calls {
 		call := &r.Calls[c]
 		if !isCollective(call.Function) || call.Object == mapping.Unnamed || call.Calls < 2*float64(len(call.ranks)) {
 			continue
 		}
-		for i, of := range part {
-			if seconds, is := call.ranks[of.who()]; is {
-				to := of.on(call.Called)
-				if on[to] == nil {
-					on[to] = &spent{map[int]float64{}, call}
-				}
-				on[to].in[i] += seconds / of.Time.Sum()
+		for _, i := range call.callers(index) {
+			of := part[i]
+			to := of.on(call.Called)
+			if on[to] == nil {
+				on[to] = &spent{map[int]float64{}, call}
 			}
+			on[to].in[i] += call.ranks[of.who()] / of.Time.Sum()
 		}
 	}
 	for to, spent := range on {
@@ -233,7 +280,7 @@ func (c *Call) isSlow() bool {
 // it has called on, too; nil: none.
 func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 	type object struct{ kind, name string }
-	shared := map[object]bool{{}: true}
+	index, shared := placesOf(part), map[object]bool{{}: true}
 	for c := range r.Calls {
 		call := &r.Calls[c]
 		if late == nil {
@@ -255,8 +302,8 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 		if call.ranks == nil {
 			spent = call.Seconds
 		}
-		for _, of := range part {
-			if of != late && (late == nil || shared[object{call.Kind, call.Object}] &&
+		for _, i := range call.callers(index) {
+			if of := part[i]; of != late && (late == nil || shared[object{call.Kind, call.Object}] &&
 				of.on(call.Called) == late.on(call.Called)) {
 				spent += call.ranks[of.who()]
 			}
@@ -270,6 +317,9 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 
 // busyWith is what a rank does when others wait for it.
 func (r *Rank) busyWith() string {
+	if r.Share(api.File) >= max(r.Useful(), noted) {
+		return "works on files"
+	}
 	if why := r.outside(); why != "" {
 		return why
 	}

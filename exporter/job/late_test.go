@@ -102,7 +102,7 @@ func TestWhereTimeGoes(t *testing.T) {
 				"outside MPI for 100 % of the time"},
 		"half of them": {[]Rank{collectives(0, 80), collectives(1, 80), collectives(2, 1), collectives(3, 0)}, []Call{
 			barrier(map[int]float64{0: 80, 1: 80, 2: 1, 3: 0})}, Communication, "60 % useful; 40 % of the time is spent in " +
-			"MPI, mostly in MPI_Barrier on halo, and no rank is late"},
+			"MPI, mostly in MPI_Barrier on halo, and no single rank is late"},
 		"a farm, whose master waits": {[]Rank{of(0, "a", 0, 98, 0, 0), of(1, "a", 0, 1, 0, 0), of(2, "a", 0, 2, 0, 0)},
 			[]Call{calls("MPI_Recv", "world", 10, map[int]float64{0: 98, 1: 1, 2: 2})}, Healthy, "healthy: 66 % useful"},
 		"a slow master": {[]Rank{of(0, "a", 0, 1, 0, 0), of(1, "a", 0, 80, 0, 0), of(2, "a", 0, 80, 0, 0)}, []Call{

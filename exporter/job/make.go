@@ -255,6 +255,11 @@ func (m *maker) done() *Report {
 	if m.running {
 		r.Job.Ended = nil
 	}
+	for i := range r.Ranks {
+		if of := &r.Ranks[i]; !m.running && of.End == endsWell {
+			of.Threads = nil // all have been in MPI_Finalize, and it is over
+		}
+	}
 	m.listCalls()
 	m.listSizes()
 	m.listMessages()

@@ -128,9 +128,12 @@ func (c Called) where() string {
 // are several that have nothing to do with one another.
 func (r *Report) divide(observed []*Rank, v *Verdict) {
 	worst, of := v.State, []*Rank(nil)
-	for _, part := range r.parts(observed) {
-		in := *v
-		r.judge(part, &in)
+	parts := r.parts(observed)
+	calls := r.callsOf(parts)
+	for i, part := range parts {
+		in, alone := *v, *r
+		alone.Calls = calls[i]
+		alone.judge(part, &in)
 		if of == nil || needs(in.State) < needs(worst) {
 			worst, of = in.State, part
 		}
@@ -149,7 +152,8 @@ func (r *Report) divide(observed []*Rank, v *Verdict) {
 
 // judge says where the time of ranks goes that work together.
 func (r *Report) judge(part []*Rank, v *Verdict) {
-	useful, use, late := efficiency(part).Parallel, usageOf(part), ""
+	e, use, late := efficiency(part), usageOf(part), ""
+	useful := e.Parallel
 	if l := r.late(part); l != nil {
 		v.Late, late = &l.LateRank, l.text()
 	}
@@ -184,6 +188,9 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		}
 		if late == "" && len(r.Ranks) < r.Job.WorldSize {
 			late = fmt.Sprintf(", and none of the %d ranks that are observed, of %d, is late", len(r.Ranks), r.Job.WorldSize)
+		}
+		if late == "" && e.LoadBalance < Efficient {
+			late = ", and no single rank is late"
 		}
 		v.Text += cmp.Or(late, ", and no rank is late")
 	}

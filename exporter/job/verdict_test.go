@@ -154,7 +154,7 @@ func TestVerdicts(t *testing.T) {
 			"all 2 ranks have been in 2 different calls for 8m0s"},
 		"one alone": {
 			[]Rank{in(0, "MPI_Recv", "halo", 480)}, "MPI_Recv on halo", Communication,
-			"0 % useful; 100 % of the time is spent in MPI, mostly in MPI_Recv on halo, and no rank is late"},
+			"0 % useful; 100 % of the time is spent in MPI, mostly in MPI_Recv on halo, and no single rank is late"},
 		"one of many": {[]Rank{in(0, "MPI_Recv", "halo", 480)}, "", Waits,
 			"the rank that is observed, of 1000, has been in MPI_Recv on halo for 8m0s"},
 		"not yet hung": {
@@ -175,7 +175,7 @@ func TestVerdicts(t *testing.T) {
 			"19 of 21 ranks have been in MPI_Barrier on halo for 5m0s, 2 are not"},
 		"a file takes its time": {
 			[]Rank{in(0, "MPI_File_write_all", "plate", 480), in(1, "MPI_File_write_all", "plate", 480)}, "",
-			Communication, "0 % useful; 100 % of the time is spent in MPI, and no rank is late"},
+			Communication, "0 % useful; 100 % of the time is spent in MPI, and no single rank is late"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := reportOf(c.where, c.ranks...)

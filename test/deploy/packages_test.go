@@ -140,8 +140,8 @@ func TestManualPage(t *testing.T) {
 	}
 	for _, command := range regexp.MustCompile(`(?m)^\.SS\n\\fB([a-z ]+)`).FindAllStringSubmatch(help, -1) {
 		if name := strings.TrimSpace(command[1]); name != "help" {
-			assert.Contains(t, plain, "\n.SS "+name+" ")
-			assert.Contains(t, plain, "\n\\fBmpit-exporter\\fR "+name+" ")
+			assert.Regexp(t, `(?m)^\.SS `+name+`( |$)`, plain)
+			assert.Regexp(t, `(?m)^\\fBmpit-exporter\\fR `+name+`( |$)`, plain)
 		}
 	}
 	variables := regexp.MustCompile("(?m)^\\| `(MPIT_[A-Z_]+)`")

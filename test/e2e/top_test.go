@@ -97,7 +97,7 @@ func TestTopInATerminal(t *testing.T) {
 					break
 				}
 			}
-			top.Await(t, "the end", contains("BROKEN ", " ended without MPI_Finalize"))
+			top.Await(t, "the end", contains("CRASHED ", " ended without MPI_Finalize"))
 			other.Finish(t, "late", "done")
 			top.Type(t, "q")
 			assert.Zero(t, top.Wait(t))

@@ -118,6 +118,13 @@ static void object_freed(int kind, uint64_t handle, uint32_t number)
     freed[number] = 1;
 }
 
+static void tell_comms(bool all, source_comm_function *tell, void *context)
+{
+    (void)all;
+    (void)tell;
+    (void)context;
+}
+
 static const struct source source = {
     .version = SOURCE_VERSION,
     .category = "measured",
@@ -129,6 +136,7 @@ static const struct source source = {
     .discover = discover,
     .read = read_pair,
     .calls = calls,
+    .comms = tell_comms,
     .object_made = object_made,
     .object_freed = object_freed,
 };
