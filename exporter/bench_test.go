@@ -481,7 +481,7 @@ func BenchmarkMemory(b *testing.B) {
 			benchMemory(b, e.Handler(), touch, f.accept, before)
 			g := e.lock()
 			for _, r := range g.table.ordered {
-				g.finish(r, mpit.EndFinalize, e.now().Add(-time.Hour))
+				g.finish(r, mpit.EndExit, e.now().Add(-time.Hour))
 				r.scraped = true
 			}
 			g.unlock()

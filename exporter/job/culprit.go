@@ -82,8 +82,8 @@ func binding(function string) string { return strings.TrimSuffix(function, "_c")
 // isRooted says that a collective function has a root.
 func isRooted(function string) bool {
 	switch binding(function) {
-	case "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Scatter", "MPI_Scatterv", "MPI_Ibcast", "MPI_Igather",
-		"MPI_Igatherv", "MPI_Ireduce", "MPI_Iscatter", "MPI_Iscatterv":
+	case "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Scatter", "MPI_Scatterv", "MPI_Ibcast",
+		"MPI_Igather", "MPI_Igatherv", "MPI_Ireduce", "MPI_Iscatter", "MPI_Iscatterv":
 		return true
 	}
 	return false
