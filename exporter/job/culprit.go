@@ -205,10 +205,10 @@ func (g *graph) chain(all []*wait) string {
 	var parts []string
 	for n, w := range all {
 		verb := " "
-		switch {
-		case n == most:
+		switch n {
+		case most:
 			return fmt.Sprintf("%s, and %d more", strings.Join(parts, ", "), len(all)-most)
-		case n == 0:
+		case 0:
 			verb = " " + plural(len(w.ranks), "waits", "wait") + " "
 		}
 		parts = append(parts, g.list(w.ranks)+verb+"in "+where(w.call)+" for "+g.target(w))

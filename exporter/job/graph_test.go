@@ -270,7 +270,7 @@ func waitsWithin(ranks []Rank, rank int, c *api.CallUnderWay, in func(rank int) 
 		for _, p := range c.Peers {
 			matched := slices.ContainsFunc(ranks[p].Threads, func(t api.Thread) bool {
 				return t.Call != nil && t.Call.Number == 0 && (t.Call.AnySource || slices.Contains(t.Call.Peers, rank)) &&
-					t.Call.Comm == c.Comm && !(c.Function == t.Call.Function && !strings.Contains(c.Function, "all"))
+					t.Call.Comm == c.Comm && (c.Function != t.Call.Function || strings.Contains(c.Function, "all"))
 			})
 			switch {
 			case p != rank && !matched:

@@ -22,7 +22,7 @@ func (h *Handle) Gone() bool {
 	if h.file == nil {
 		return false
 	}
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(h.file.Fd()), Events: unix.POLLIN}}, 0) //nolint:gosec // a descriptor
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(h.file.Fd()), Events: unix.POLLIN}}, 0)
 	return n > 0 && err == nil
 }
 
