@@ -11,7 +11,7 @@ import (
 )
 
 // mostComms is how many communicators of a rank are known: those that changed last.
-const mostComms = 256
+const mostComms = 64
 
 // Comms is what a rank has told of its communicators so far. The zero value has been told nothing. It is not safe for
 // concurrent use.
@@ -44,7 +44,8 @@ func (cs *Comms) Take(s *mpit.Sample, world string, calls *Calls) {
 }
 
 func (cs *Comms) update(s *mpit.Sample, world string) {
-	for _, c := range s.Comms[max(0, len(s.Comms)-mostComms):] {
+	// The first sample has all of them, the oldest first: the world is one of those that are kept.
+	for _, c := range s.Comms[:min(len(s.Comms), mostComms)] {
 		cs.known = slices.DeleteFunc(cs.known, func(k mpit.Comm) bool { return k.Object == c.Object })
 		if c.Identity != 0 {
 			cs.known = append(cs.known, c)

@@ -13,12 +13,10 @@ type Thread struct {
 
 // CallUnderWay is a call of MPI that has not returned yet. What isn't known of it is absent.
 type CallUnderWay struct {
-	Function string  `json:"function"` // with MPI_
-	Seconds  float64 `json:"seconds"`  // how long it has taken
-	// Begun is when it began, in nanoseconds by a clock of the rank's: in two answers it is the same for one call only.
-	Begun  uint64 `json:"begun"`
-	Kind   string `json:"kind,omitempty"`   // comm, win or file: of the object that it names; empty: none
-	Object string `json:"object,omitempty"` // its name, as in the call profile's series
+	Function string  `json:"function"`         // with MPI_
+	Seconds  float64 `json:"seconds"`          // how long it has taken
+	Kind     string  `json:"kind,omitempty"`   // comm, win or file: of the object that it names; empty: none
+	Object   string  `json:"object,omitempty"` // its name, as in the call profile's series
 	// Comm is the identity (Comm.ID) of the communicator that it is on, or on which its window or file was made.
 	Comm   string `json:"comm,omitempty"`
 	Number uint64 `json:"number,omitempty"` // of a collective: the how manieth on the communicator, from 1
@@ -46,7 +44,7 @@ type Comm struct {
 type CPU struct {
 	Seconds *float64 `json:"seconds,omitempty"` // that all its threads have been on a core
 	// Of the thread that initialised MPI: on a core, and ready without one. Read every few seconds: At is when, in
-	// seconds by the clock of CallUnderWay.Begun.
+	// seconds by the rank's clock.
 	Thread *float64 `json:"thread_seconds,omitempty"`
 	Queue  *float64 `json:"queue_seconds,omitempty"`
 	At     float64  `json:"at_seconds,omitempty"`

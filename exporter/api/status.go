@@ -64,7 +64,7 @@ type Calls struct {
 	// Threads are those that call MPI, at most eight, the one that initialised it first; absent: not known.
 	Threads []Thread `json:"threads,omitempty"`
 	CPU     *CPU     `json:"cpu,omitempty"` // absent: nothing is known
-	// Comms are the communicators of which it is known which they are, at most 256: those on which a collective began
+	// Comms are the communicators of which it is known which they are, at most 64: those on which a collective began
 	// last.
 	Comms []Comm `json:"comms,omitempty"`
 }
@@ -121,7 +121,7 @@ func threadOf(s *mpit.Sample, t *mpit.Thread) Thread {
 		return thread
 	}
 	c := &CallUnderWay{Function: clean.Label(t.Function), Seconds: max(t.Now-t.Begun, 0).Seconds(),
-		Begun: uint64(t.Begun), AnySource: t.Peer == mpit.AnySource}
+		AnySource: t.Peer == mpit.AnySource}
 	c.Kind, c.Object = objectOf(s, t.Bind, t.Object)
 	if t.Peer >= 0 {
 		c.Peers = []int{t.Peer}

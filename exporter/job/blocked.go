@@ -18,7 +18,10 @@ func (r *Rank) inOneCall() bool {
 }
 
 // isUnknown says that the rank may be blocked, or serve others in one thread while another works.
-func (r *Rank) isUnknown() bool { return r.threaded && r.inOneCall() && !isCollective(r.function()) }
+func (r *Rank) isUnknown() bool {
+	threaded := r.ThreadLevel == "serialized" || r.ThreadLevel == "multiple"
+	return threaded && len(r.Threads) == 0 && r.inOneCall() && !isCollective(r.function())
+}
 
 // blocked says that most ranks are blocked where the graph doesn't show why, and writes it down. It names a rank only
 // as a hint, if it can be no other one.

@@ -98,7 +98,7 @@ func (g *graph) deadlock() (finding, bool) {
 	waits, probably, shortest := g.waitsOf(in), "", math.Inf(1)
 	for _, w := range waits {
 		shortest = min(shortest, w.shortest)
-		if !w.certain {
+		if !w.certain || slices.ContainsFunc(w.ranks, g.mayHaveMore) {
 			probably = "probably: "
 		}
 		// A large message over a slow network looks the same.
@@ -123,6 +123,9 @@ func (g *graph) deadlock() (finding, bool) {
 	f.text += ", for " + seconds(shortest)
 	return f, true
 }
+
+// mayHaveMore says that a rank may have threads which have not called MPI yet, and may.
+func (g *graph) mayHaveMore(rank int) bool { return g.ranks[rank].ThreadLevel == "multiple" }
 
 // core are the deadlocked ranks that deadlocked ones wait for; if there are none, all that wait for the ended.
 func (g *graph) core() []int {

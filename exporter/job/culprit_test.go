@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,12 +38,29 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 		}
 		return all
 	}
+	// Allreduces on empty have moved nothing before, those on solver have.
+	moved := []Call{{Called: Called{"MPI_Allreduce", "comm", "solver"}, Calls: 6, Bytes: map[string]float64{"sent": 48}},
+		{Called: Called{"MPI_Allreduce", "comm", "empty"}, Calls: 6}}
+	threaded := rankIn(0, barrier("halo", 42)).member("halo", 2, 42).member("other", 2, 8)
+	threaded.ThreadLevel = "multiple"
+	unseen := three(silent)
+	for i := range unseen {
+		unseen[i].Comms = slices.Clone(unseen[i].Comms)
+		unseen[i].Comms[0].Size = 5
+	}
 	for name, c := range map[string]struct {
 		ranks []Rank
 		state string
 		text  string
 		named []int
 	}{
+		"one that doesn't answer, of some that aren't seen: it may have come": {unseen, "", "", nil},
+		"collectives without data let ranks go": {[]Rank{rankIn(0, collective("MPI_Allreduce", "empty", 7)).member("empty",
+			2, 7), rankIn(1, nil).member("empty", 2, 6)}, Waits, "rank 0 has waited 42s in MPI_Allreduce on empty, probably " +
+			"for rank 1 on node1, which is not blocked in MPI", []int{1}},
+		"another thread may come yet": {[]Rank{threaded, rankIn(1, barrier("other", 9)).member("halo", 2, 41).member(
+			"other", 2, 9)}, Deadlock, "probably: rank 1 is one collective behind on halo (41 of 42): it is in MPI_Barrier " +
+			"on other; rank 0 waits for it in MPI_Barrier on halo, for 42s", []int{1}},
 		"another function": {three(rankIn(3, rooted("MPI_Bcast", 7, 0)).member("solver", 4, 7)), WrongProgram,
 			"rank 3 is in MPI_Bcast with root 0, ranks 0-2 in MPI_Allreduce, as collective 7 on solver", []int{3}},
 		"another root": {[]Rank{rankIn(0, rooted("MPI_Bcast", 7, 0)).member("solver", 2, 7),
@@ -111,7 +129,7 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 		"numbers that aren't known": {[]Rank{rankIn(0, barrier("a", 0)), rankIn(1, nil)}, "", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGraph(pointers(c.ranks))
+			g := newGraph(pointers(c.ranks), moved)
 			f, _ := g.find()
 			var named []int
 			for _, i := range f.ranks {

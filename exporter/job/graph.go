@@ -12,7 +12,8 @@ import (
 // that wait for a message of any rank there would be 10^10.
 type graph struct {
 	ranks  []*Rank
-	number map[int]int // index by number in MPI_COMM_WORLD; -1: there are several
+	calls  map[Called]*Call // that they have made
+	number map[int]int      // index by number in MPI_COMM_WORLD; -1: there are several
 	groups map[string]*group
 	waits  []*wait
 	of     [][]*wait // of each rank, one for each of its threads; none: it isn't blocked
@@ -55,15 +56,20 @@ func (w *wait) isMessage() bool {
 // mostThreads is how many threads an agent tells of at most: of a rank with so many there may be more.
 const mostThreads = 8
 
-// newGraph makes the graph of all that is known of a job's ranks at one moment.
-func newGraph(ranks []*Rank) *graph {
-	g := &graph{ranks: ranks, number: map[int]int{}, groups: map[string]*group{}, of: make([][]*wait, len(ranks)),
+// newGraph makes the graph of all that is known of a job's ranks at one moment, and of the calls that they have made. The
+// ranks have been asked within less than Waiting: calls that have lasted for so long were all under way when the first
+// of them was.
+func newGraph(ranks []*Rank, calls []Call) *graph {
+	g := &graph{ranks: ranks, calls: map[Called]*Call{}, number: map[int]int{}, groups: map[string]*group{}, of: make([][]*wait, len(ranks)),
 		free: make([]bool, len(ranks))}
 	for i, r := range ranks {
 		if _, twice := g.number[r.Rank]; twice {
 			i = -1
 		}
 		g.number[r.Rank] = i
+	}
+	for c := range calls {
+		g.calls[calls[c].Called] = &calls[c]
 	}
 	g.addGroups()
 	same := map[operation]*wait{}
@@ -185,9 +191,14 @@ func (g *graph) aim(w *wait) {
 			}
 		}
 	case c.Number > 0 && known && waitsForAll(c.Function):
-		w.all, w.certain, w.targets = true, true, of.behind(c.Number)
+		w.all, w.targets = true, g.behindOn(of, c.Number)
+		call := Call{Called: Called{c.Function, c.Kind, c.Object}}
+		if made := g.calls[call.Called]; made != nil {
+			call = *made
+		}
+		w.certain = call.synchronises()
 	case c.Number > 0 && known && of.complete(true): // it waits for some of them, or not at all
-		w.targets = of.behind(c.Number)
+		w.targets = g.behindOn(of, c.Number)
 	case c.Number > 0:
 	case len(c.Peers) > 0 && !isOfWindow(c.Function):
 		w.all = c.All || len(c.Peers) == 1
@@ -208,12 +219,30 @@ func (g *graph) aim(w *wait) {
 // waitsForAll says whether no member of a communicator leaves a collective function before all have begun it. Of other
 // functions libraries let ranks go that have what they need.
 func waitsForAll(function string) bool {
-	switch function {
+	switch binding(function) {
 	case "MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block", "MPI_Comm_dup",
 		"MPI_Comm_dup_with_info", "MPI_Comm_split", "MPI_Comm_create":
 		return true
 	}
 	return false
+}
+
+// synchronises says that no rank leaves such calls before all members have begun them. Of calls without data libraries
+// let ranks go.
+func (c *Call) synchronises() bool {
+	switch binding(c.Function) {
+	case "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block":
+		return c.Calls > 0 && c.moved() >= c.Calls
+	}
+	return waitsForAll(c.Function)
+}
+
+// moved is how many bytes calls have moved, in all directions.
+func (c *Call) moved() (bytes float64) {
+	for _, of := range c.Bytes {
+		bytes += of
+	}
+	return bytes
 }
 
 func isOfWindow(function string) bool { return strings.HasPrefix(function, "MPI_Win_") }
@@ -223,10 +252,12 @@ func (of *group) complete(numbers bool) bool {
 	return len(of.members) >= of.Size && (!numbers || of.members[0].number >= 0)
 }
 
-// behind are the members that have begun fewer collectives.
-func (of *group) behind(number uint64) (ranks []int) {
+// behindOn are the members of a communicator that have begun fewer collectives. One that doesn't answer may have come
+// since; that it hasn't is known if no other one can be missing.
+func (g *graph) behindOn(of *group, number uint64) (ranks []int) {
+	complete := of.complete(false)
 	for _, m := range of.members {
-		if m.number >= 0 && uint64(m.number) < number {
+		if m.number >= 0 && uint64(m.number) < number && (complete || !g.ranks[m.at].silent()) {
 			ranks = append(ranks, m.at)
 		}
 	}

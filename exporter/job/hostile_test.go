@@ -80,7 +80,7 @@ func TestManyRanks(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			began := time.Now()
-			newGraph(pointers(ranks)).find()
+			newGraph(pointers(ranks), nil).find()
 			took := time.Since(began)
 			runtime.ReadMemStats(&after)
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20))

@@ -251,7 +251,7 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 			continue
 		}
 		if by := part[members[at]]; worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {
-			proved := to.id != "" && waitsForAll(spent.most.Function)
+			proved := to.id != "" && spent.most.synchronises()
 			worst = &late{lateRank(by, by.busyWith(), share), spent.most, !proved && len(members) > 2}
 			worst.Useful = true
 		}
@@ -269,11 +269,7 @@ func isCollective(function string) bool {
 
 // isSlow says that a collective takes far longer than its few bytes do.
 func (c *Call) isSlow() bool {
-	bytes := 0.0
-	for _, moved := range c.Bytes {
-		bytes += moved
-	}
-	return isCollective(c.Function) && bytes <= small*c.Calls && c.Seconds >= 0.01*c.Calls
+	return isCollective(c.Function) && c.moved() <= small*c.Calls && c.Seconds >= 0.01*c.Calls
 }
 
 // most is the call in which ranks have spent most time, but for one that they wait for (nil: none), on an object that

@@ -56,7 +56,7 @@ func (m *maker) addRank(of *api.RankValues) {
 	m.addJob(&j, s.State != "ended" && s.State != StateGone)
 	m.report.LeftOut += of.Cut
 	rank := Rank{Rank: s.Rank, Dup: s.Dup, Node: s.Host, PID: s.PID, UID: s.UID, State: s.State,
-		End: s.EndReason, Exit: s.ExitStatus}
+		End: s.EndReason, Exit: s.ExitStatus, ThreadLevel: s.ThreadLevel}
 	by := who{s.Rank, s.Dup}
 	if s.Ended != nil {
 		rank.EndedAt = *s.Ended
@@ -69,7 +69,6 @@ func (m *maker) addRank(of *api.RankValues) {
 		case finalize > 0 && c.State[api.Ended] == 0: // it is still there, as far as the exporter knows
 			rank.Threads = []api.Thread{{Main: true, Call: &api.CallUnderWay{Function: finalizes, Seconds: finalize}}}
 		}
-		rank.threaded = len(c.Threads) == 0 && (s.ThreadLevel == "serialized" || s.ThreadLevel == "multiple")
 		if c.Long != nil && s.EndReason != endsWell {
 			rank.Running, rank.Long = c.Running, c.Long
 			if m.place != nil {

@@ -163,9 +163,10 @@ type Rank struct {
 	Threads []api.Thread `json:"threads,omitempty"`
 	Comms   []api.Comm   `json:"comms,omitempty"`
 	CPU     *api.CPU     `json:"cpu,omitempty"`
+	// ThreadLevel is MPI's: "multiple" and "serialized" programs may have threads that no agent tells of.
+	ThreadLevel string `json:"thread_level,omitempty"`
 
-	cores    float64 // how many it used on average in a report on an interval; 0: not known
-	threaded bool    // others of its threads may call MPI, and what they do isn't known
+	cores float64 // how many it used on average in a report on an interval; 0: not known
 }
 
 // Reasons of ends: an orderly one, and that of the rank that has called MPI_Abort.
@@ -253,10 +254,25 @@ func (all makers) leaveOut(last *maker, answer *api.ValueList) {
 	}
 }
 
-// Merge makes one report of those on parts of the same MPI_COMM_WORLD, such as its nodes, for each of them.
+// Merge makes one report of those on parts of the same MPI_COMM_WORLD, such as its nodes, for each of them. What threads
+// are in is known of those made within Waiting of the newest: what they say together is of one moment.
 func Merge(parts []*Report) []*Report {
+	newest := map[[3]string]time.Time{}
+	for _, r := range parts {
+		if key := r.Job.key(); r.Time.After(newest[key]) {
+			newest[key] = r.Time
+		}
+	}
 	all := makers{}
 	for _, r := range parts {
+		if newest[r.Job.key()].Sub(r.Time) >= Waiting {
+			old := *r
+			old.Ranks = slices.Clone(r.Ranks)
+			for i := range old.Ranks {
+				old.Ranks[i].Threads = nil
+			}
+			r = &old
+		}
 		all.of(r.Job, nil).addReport(r)
 	}
 	return all.done()

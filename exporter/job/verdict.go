@@ -242,7 +242,7 @@ func (r *Report) stuck(ranks []Rank, v *Verdict) bool {
 		all[i] = &ranks[i]
 	}
 	slices.SortStableFunc(all, func(a, b *Rank) int { return cmp.Compare(a.Rank, b.Rank) }) // for sentences
-	if f, found := newGraph(all).find(); found {
+	if f, found := newGraph(all, r.Calls).find(); found {
 		v.State, v.Text = f.state, f.text
 		if len(f.ranks) == 1 {
 			by := all[f.ranks[0]]

@@ -48,7 +48,7 @@ type client struct {
 	reads bool // what is answered; else not a byte of it
 }
 
-// Those of issue 32 that ended the exporter, or kept others out.
+// Each has ended an exporter, or kept others out.
 var attacks = []attack{
 	{"reports of four users at their limits", users(4, crowd{ranks: 13, levels: 60, objects: 330, name: 200}), []client{
 		{"/api/v1/jobs", "127.0.0.1", 1, true}, {"/api/v1/report", "127.0.0.1", 6, false}}, true, 1024},
