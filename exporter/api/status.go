@@ -24,9 +24,7 @@ type RankStatus struct {
 	Rank           int        `json:"rank"`
 	Dup            int        `json:"dup,omitempty"`
 	State          string     `json:"state"` // new, up, busy, passive, paused, late, ended
-	EndReason      string     `json:"end_reason,omitempty"`
-	ExitStatus     string     `json:"exit_status,omitempty"` // "exit 1", "SIGSEGV"; empty: it runs, or nobody knows
-	PID            int        `json:"pid"`                   // the kernel's, where it can say; else the process's own
+	PID            int        `json:"pid"`   // the kernel's, where it can say; else the process's own
 	UID            uint32     `json:"uid"`
 	User           string     `json:"user"`
 	Host           string     `json:"host"`
@@ -42,9 +40,17 @@ type RankStatus struct {
 	JobName        string     `json:"jobname,omitempty"`
 	Partition      string     `json:"partition,omitempty"`
 	Started        *time.Time `json:"started,omitempty"`
-	Ended          *time.Time `json:"ended,omitempty"`
 	Calls          *Calls     `json:"calls,omitempty"` // absent: the rank has no call profile
 	Peer           Peer       `json:"-"`
+
+	End
+}
+
+// End is how a rank has ended.
+type End struct {
+	EndReason  string     `json:"end_reason,omitempty"`
+	ExitStatus string     `json:"exit_status,omitempty"` // "exit 1", "SIGSEGV"; empty: it runs, or it isn't known
+	Ended      *time.Time `json:"ended,omitempty"`
 }
 
 // Peer is what an exporter knows of a rank's connection, and only Go programs are told.

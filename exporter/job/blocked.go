@@ -7,22 +7,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// inOneCall says that the rank has been in one call for long, as far as that is known.
-func (r *Rank) inOneCall() bool {
-	if len(r.Threads) > 0 {
-		return r.isBlocked()
-	}
-	inside := r.Time.Sum() * (1 - r.Useful()) // if it is another thread's call, there is less
-	return !r.ended() && !r.silent() && r.Running >= Waiting.Seconds() && !isOfFile(r.function()) &&
-		inside >= 0.99*min(r.Running, r.Time.Sum())
-}
-
-// isUnknown says that the rank may be blocked, or serve others in one thread while another works.
-func (r *Rank) isUnknown() bool {
-	threaded := r.ThreadLevel == "serialized" || r.ThreadLevel == "multiple"
-	return threaded && len(r.Threads) == 0 && r.inOneCall() && !isCollective(r.function())
-}
-
 // blocked says that most ranks are blocked where the graph doesn't show why, and writes it down. It names a rank only
 // as a hint, if it can be no other one.
 func (r *Report) blocked(all []*Rank, v *Verdict) bool {
@@ -108,15 +92,6 @@ func (r *Report) missing(in, elsewhere []*Rank) (by *Rank) {
 	return by
 }
 
-// isOfOtherWorlds says that a function waits for processes that aren't in the world.
-func isOfOtherWorlds(function string) bool {
-	switch function {
-	case "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple":
-		return true
-	}
-	return false
-}
-
 // placeOf is the call that ranks are in, or how many there are.
 func placeOf(ranks []*Rank) (place string, one bool) {
 	places := map[string]bool{}
@@ -128,13 +103,4 @@ func placeOf(ranks []*Rank) (place string, one bool) {
 		return fmt.Sprintf("%d different calls", len(places)), false
 	}
 	return place, true
-}
-
-// ranksOf names ranks.
-func ranksOf(ranks []*Rank) string {
-	numbers := make([]int, len(ranks))
-	for i := range ranks {
-		numbers[i] = ranks[i].Rank
-	}
-	return ranksText(numbers)
 }

@@ -7,11 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
-	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -74,19 +71,6 @@ func (g *graph) wrongProgram() (finding, bool) {
 		f.ranks = few
 	}
 	return f, true
-}
-
-// binding is a function's name without what tells its binding for large counts, which is the same function.
-func binding(function string) string { return strings.TrimSuffix(function, "_c") }
-
-// isRooted says that a collective function has a root.
-func isRooted(function string) bool {
-	switch binding(function) {
-	case "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Scatter", "MPI_Scatterv", "MPI_Ibcast",
-		"MPI_Igather", "MPI_Igatherv", "MPI_Ireduce", "MPI_Iscatter", "MPI_Iscatterv":
-		return true
-	}
-	return false
 }
 
 // deadlock finds ranks of which none can go on before another one does.
@@ -308,70 +292,6 @@ func reach(rank int, to map[int][]*wait) (ranks []int) {
 // definite says that a call can't return before each of its targets has done something.
 func (w *wait) definite() bool { return len(w.targets) > 0 && (w.all || len(w.targets) == 1) }
 
-// does is what a rank does that others wait for.
-func (r *Rank) does() string {
-	switch {
-	case r.silent():
-		return "does not answer, as if it were stopped"
-	case r.ended():
-		return "has ended"
-	}
-	if at := r.place(); at != "" {
-		return "is in " + at
-	}
-	return cmp.Or(r.outside(), "is not blocked in MPI")
-}
-
-// outside is what keeps a rank out of MPI; "": that isn't known.
-func (r *Rank) outside() string {
-	on, known := r.onCore()
-	off := known && on < r.Useful()/2
-	away := len(r.Threads) > 0 && r.Threads[0].Call == nil && r.Threads[0].Moved >= Waiting.Seconds()
-	switch {
-	case r.got() < 1:
-		return fmt.Sprintf("got a core for %s of the time in which it could run", units.Percent(r.got()))
-	case off && r.CPU.GPU:
-		return "is off the CPU, perhaps on its GPU"
-	case (off || away) && r.CPU != nil && r.CPU.In != "":
-		return "is in " + mapping.OneLine(r.CPU.In)
-	case off:
-		return "is off the CPU: it sleeps, or waits for a device"
-	case away:
-		return "has made no MPI call for " + seconds(r.Threads[0].Moved)
-	}
-	return ""
-}
-
-// place is the call that the rank has been in for longer than a second; "": none.
-func (r *Rank) place() string {
-	if slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil }) {
-		return "" // another thread may serve others by design
-	}
-	for t := range r.Threads {
-		if c := r.Threads[t].Call; c != nil && c.Seconds >= api.LongCallTime.Seconds() {
-			return where(c)
-		}
-	}
-	if r.Long == nil {
-		return ""
-	}
-	return Called{Function: r.Long.Function, Object: r.Long.Object}.where()
-}
-
-// where names a call under way.
-func where(c *api.CallUnderWay) string { return Called{Function: c.Function, Object: c.Object}.where() }
-
-func plural(count int, one, several string) string {
-	if count == 1 {
-		return one
-	}
-	return several
-}
-
-func seconds(s float64) string {
-	return time.Duration(s * float64(time.Second)).Truncate(time.Second).String()
-}
-
 // list names ranks by their indices.
 func (g *graph) list(at []int) string {
 	numbers := make([]int, len(at))
@@ -379,10 +299,4 @@ func (g *graph) list(at []int) string {
 		numbers[i] = g.ranks[at[i]].Rank
 	}
 	return ranksText(numbers)
-}
-
-// ranksText names ranks: "rank 3", "ranks 0-2,5".
-func ranksText(numbers []int) string {
-	slices.Sort(numbers)
-	return plural(len(numbers), "rank ", "ranks ") + clean.Cut(units.Ranks(slices.Compact(numbers)), 60)
 }

@@ -5,6 +5,7 @@
 // the job began; Since makes one of what happened between two of them, Window remembers some for that; Compare
 // compares two runs. What is wrong is a State of the table in state.go, which alerts, boards and the page follow.
 //
-// Begin with report.go, then make.go and verdict.go. Who waits for whom at one moment is a graph (graph.go,
-// culprit.go); where time went is divided in late.go.
+// Begin with report.go and rank.go, then make.go and verdict.go. Who waits for whom at one moment is a graph (graph.go,
+// culprit.go; blocked.go where too little is known for one); where time went is divided in late.go. What functions of
+// MPI wait for is in functions.go.
 package job

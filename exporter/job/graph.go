@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
@@ -53,9 +52,6 @@ func (w *wait) isMessage() bool {
 	return w.call.Number == 0 && (len(w.call.Peers) > 0 || w.call.AnySource)
 }
 
-// mostThreads is how many threads an agent tells of at most: of a rank with so many there may be more.
-const mostThreads = 8
-
 // newGraph makes the graph of all that is known of a job's ranks at one moment, and of the calls that they have made. The
 // ranks have been asked within less than Waiting: calls that have lasted for so long were all under way when the first
 // of them was.
@@ -85,26 +81,6 @@ func newGraph(ranks []*Rank, calls []Call) *graph {
 	}
 	g.release()
 	return g
-}
-
-// isBlocked says that no thread of the rank does anything: each has been in one call for long, and the process uses no
-// more of the processors than they spin away. Where threads aren't known nothing is.
-func (r *Rank) isBlocked() bool {
-	if r.ended() || r.silent() || len(r.Threads) == 0 || len(r.Threads) >= mostThreads ||
-		r.cores > float64(len(r.Threads))+0.2 {
-		return false
-	}
-	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil || !holds(t.Call) })
-}
-
-// holds says that a call has lasted for long, and isn't one that may.
-func holds(c *api.CallUnderWay) bool {
-	return c.Seconds >= Waiting.Seconds() && !isOfFile(c.Function)
-}
-
-// isOfFile says that a call may take as long as it likes.
-func isOfFile(function string) bool {
-	return strings.HasPrefix(function, "MPI_File_") && function != "MPI_File_open"
 }
 
 func (g *graph) addGroups() {
@@ -137,21 +113,6 @@ func (g *graph) addGroups() {
 
 func bounded(number uint64) int64 { return int64(min(number, 1<<62)) }
 
-// operation tells apart what ranks may be in together.
-type operation struct {
-	function, comm, object string
-	number                 uint64
-	tag                    int
-}
-
-func operationOf(c *api.CallUnderWay) operation {
-	o := operation{c.Function, c.Comm, c.Object, c.Number, -1}
-	if c.Tag != nil {
-		o.tag = *c.Tag
-	}
-	return o
-}
-
 // addWait notes what a rank's thread is blocked in. Ranks that wait for the same ones share it.
 func (g *graph) addWait(rank int, c *api.CallUnderWay, same map[operation]*wait) {
 	key := operationOf(c)
@@ -165,9 +126,6 @@ func (g *graph) addWait(rank int, c *api.CallUnderWay, same map[operation]*wait)
 	w.ranks, w.shortest = append(w.ranks, rank), min(w.shortest, c.Seconds)
 	g.of[rank] = append(g.of[rank], w)
 }
-
-// finalizes is the function of MPI that a rank may stay in for long although it has done its work.
-const finalizes = "MPI_Finalize"
 
 // mostEdges is of how many targets a graph may have: ranks in as many operations would have the square of them. What
 // other calls wait for isn't known.
@@ -216,37 +174,6 @@ func (g *graph) aim(w *wait) {
 	}
 }
 
-// waitsForAll says whether no member of a communicator leaves a collective function before all have begun it. Of other
-// functions libraries let ranks go that have what they need.
-func waitsForAll(function string) bool {
-	switch binding(function) {
-	case "MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block", "MPI_Comm_dup",
-		"MPI_Comm_dup_with_info", "MPI_Comm_split", "MPI_Comm_create":
-		return true
-	}
-	return false
-}
-
-// synchronises says that no rank leaves such calls before all members have begun them. Of calls without data libraries
-// let ranks go.
-func (c *Call) synchronises() bool {
-	switch binding(c.Function) {
-	case "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block":
-		return c.Calls > 0 && c.moved() >= c.Calls
-	}
-	return waitsForAll(c.Function)
-}
-
-// moved is how many bytes calls have moved, in all directions.
-func (c *Call) moved() (bytes float64) {
-	for _, of := range c.Bytes {
-		bytes += of
-	}
-	return bytes
-}
-
-func isOfWindow(function string) bool { return strings.HasPrefix(function, "MPI_Win_") }
-
 // complete says that all members are seen, and that all their numbers are known, if that matters.
 func (of *group) complete(numbers bool) bool {
 	return len(of.members) >= of.Size && (!numbers || of.members[0].number >= 0)
@@ -262,13 +189,6 @@ func (g *graph) behindOn(of *group, number uint64) (ranks []int) {
 		}
 	}
 	return ranks
-}
-
-// isIn says whether a thread of the rank is in the same operation.
-func (r *Rank) isIn(c *api.CallUnderWay) bool {
-	return slices.ContainsFunc(r.Threads, func(t api.Thread) bool {
-		return t.Call != nil && operationOf(t.Call) == operationOf(c)
-	})
 }
 
 // peers are those of a message call, but for the ones that take part in it: what is on its way isn't waited for.
@@ -302,17 +222,6 @@ func (g *graph) transfers(w *wait, with int) bool {
 		sameComm := c.Comm == "" || w.call.Comm == "" || c.Comm == w.call.Comm
 		return sameTag && sameComm && (sends && itReceives || receives && itSends)
 	})
-}
-
-// directions says what a message call may do; what waits for requests may do both.
-func directions(function string) (sends, receives bool) {
-	switch function {
-	case "MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend":
-		return true, false
-	case "MPI_Recv", "MPI_Mrecv", "MPI_Probe", "MPI_Mprobe":
-		return false, true
-	}
-	return true, true
 }
 
 // release finds the ranks that can go on: those that aren't blocked, and then those that wait for them. The ended

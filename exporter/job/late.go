@@ -1,11 +1,9 @@
 package job
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
@@ -189,7 +187,7 @@ func standsOut(lost []float64) (at int, share float64) {
 	if losing < min(2, len(lost)-1) || sorted[1]-least < (sorted[len(sorted)-1]-least)/3 {
 		return -1, 0
 	}
-	return slices.Index(lost, least), less(share, 0)
+	return slices.Index(lost, least), grown(share, 0)
 }
 
 // lateBy finds the rank of which a share is largest.
@@ -259,19 +257,6 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 	return worst
 }
 
-// isCollective says whether a function may have to wait for all members of a communicator.
-func isCollective(function string) bool {
-	name, _ := strings.CutPrefix(function, "MPI_")
-	return slices.ContainsFunc([]string{"All", "Barrier", "Bcast", "Cart_create", "Comm_", "Exscan", "Gather", "Graph_",
-		"Neighbor_", "Reduce", "Scan", "Scatter", "Win_allocate", "Win_create", "Win_fence"},
-		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
-
-// isSlow says that a collective takes far longer than its few bytes do.
-func (c *Call) isSlow() bool {
-	return isCollective(c.Function) && c.moved() <= small*c.Calls && c.Seconds >= 0.01*c.Calls
-}
-
 // most is the call in which ranks have spent most time, but for one that they wait for (nil: none), on an object that
 // it has called on, too; nil: none.
 func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
@@ -309,49 +294,6 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 		}
 	}
 	return most, seconds
-}
-
-// busyWith is what a rank does when others wait for it.
-func (r *Rank) busyWith() string {
-	if r.Share(api.File) >= max(r.Useful(), noted) {
-		return "works on files"
-	}
-	if why := r.outside(); why != "" {
-		return why
-	}
-	if on, known := r.onCore(); known {
-		return fmt.Sprintf("is on the CPU for %s of the time", units.Percent(on))
-	}
-	return fmt.Sprintf("is outside MPI for %s of the time", units.Percent(r.Useful()))
-}
-
-// onCore is the share of the rank's time in which its thread, or if that isn't known any, was on a core.
-func (r *Rank) onCore() (share float64, known bool) {
-	if r.CPU == nil || r.Time.Sum() <= 0 {
-		return 0, false
-	}
-	on := cmp.Or(r.CPU.Thread, r.CPU.Seconds)
-	if on == nil {
-		return 0, false
-	}
-	return *on / r.Time.Sum(), true
-}
-
-// got is the share of the time in which it could run that a rank had a core; 1 if it hardly had to wait for one, or
-// nothing is known of that.
-func (r *Rank) got() float64 {
-	if c := r.CPU; r.queued() >= queued && c.Thread != nil {
-		return *c.Thread / (*c.Thread + *c.Queue)
-	}
-	return 1
-}
-
-// queued is the share of its time in which a rank was ready to run and had no core; 0 where that isn't known.
-func (r *Rank) queued() float64 {
-	if r.CPU == nil || r.CPU.Queue == nil || r.Time.Sum() <= 0 {
-		return 0
-	}
-	return *r.CPU.Queue / r.Time.Sum()
 }
 
 // usage is how ranks use their cores and MPI.

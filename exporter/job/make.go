@@ -3,8 +3,11 @@ package job
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
@@ -22,9 +25,6 @@ type maker struct {
 	messages  map[pair]*Messages
 	levels    map[string]*Level // by metric and labels
 }
-
-// who is a rank. There may be several of one number, if their job says that it is one world.
-type who struct{ rank, dup int }
 
 // sizes are those of calls, and how many there were by the bound that they are at most.
 type sizes struct {
@@ -193,25 +193,6 @@ func (m *maker) callOf(c Called) *Call {
 	return m.calls[c]
 }
 
-// add adds a rank's time.
-func (c *Call) add(by who, seconds float64) {
-	if c.ranks == nil {
-		c.ranks = map[who]float64{}
-	}
-	c.Seconds += seconds
-	c.ranks[by] += seconds
-	if c.ranks[by] > c.MostSeconds {
-		c.Most, c.MostSeconds = by.rank, c.ranks[by]
-	}
-}
-
-func (c *Call) addBytes(direction string, bytes float64) {
-	if c.Bytes == nil {
-		c.Bytes = map[string]float64{}
-	}
-	c.Bytes[direction] += bytes
-}
-
 func (m *maker) sizesOf(c Called) *sizes {
 	if m.sizes[c] == nil {
 		m.sizes[c] = &sizes{Sizes{Called: c}, map[float64]float64{}}
@@ -353,4 +334,103 @@ func LabelText(labels map[string]string) string {
 		b.WriteString(" " + name + " " + labels[name])
 	}
 	return b.String()
+}
+
+// makers are the reports that are being made.
+type makers map[[3]string]*maker
+
+// of is the maker of the report on a world.
+func (all makers) of(j Job, place func(r *api.RankStatus) string) *maker {
+	key := j.key()
+	if all[key] == nil {
+		all[key] = newMaker(j, place)
+	}
+	return all[key]
+}
+
+// done are the reports, in the order of their labels.
+func (all makers) done() (reports []*Report) {
+	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
+		reports = append(reports, all[key].done())
+	}
+	return reports
+}
+
+// Of makes a report of each MPI_COMM_WORLD that there is in the answers of exporters, in the order of their labels.
+// place says where in its program a rank's long call was made; nil: nobody knows.
+func Of(answers []api.ValueList, place func(r *api.RankStatus) string) []*Report {
+	all := makers{}
+	for _, answer := range answers {
+		var m *maker
+		for _, of := range answer.Ranks {
+			m = all.of(Job{ID: of.Rank.JobID, World: of.Rank.World, User: of.Rank.User, Name: of.Rank.JobName}, place)
+			m.addRank(&of)
+			if answer.Time.After(m.report.Time) {
+				m.report.Time = answer.Time
+			}
+		}
+		all.leaveOut(m, &answer)
+	}
+	return all.done()
+}
+
+// leaveOut notes in reports on a user's job which of its ranks were left out of an answer; last has those of which an
+// older exporter doesn't say whose they are.
+func (all makers) leaveOut(last *maker, answer *api.ValueList) {
+	if last != nil && len(answer.LeftOut) == 0 {
+		last.report.LeftOut += answer.More
+	}
+	for _, left := range answer.LeftOut {
+		for _, m := range all {
+			if m.report.Job.User == left.User && m.report.Job.ID == left.JobID {
+				m.report.LeftOut += left.Ranks
+				break
+			}
+		}
+	}
+}
+
+// Merge makes one report of those on parts of the same MPI_COMM_WORLD, such as its nodes, for each of them. What threads
+// are in is known of those made within Waiting of the newest: what they say together is of one moment.
+func Merge(parts []*Report) []*Report {
+	newest := map[[3]string]time.Time{}
+	for _, r := range parts {
+		if key := r.Job.key(); r.Time.After(newest[key]) {
+			newest[key] = r.Time
+		}
+	}
+	all := makers{}
+	for _, r := range parts {
+		if newest[r.Job.key()].Sub(r.Time) >= Waiting {
+			old := *r
+			old.Ranks = slices.Clone(r.Ranks)
+			for i := range old.Ranks {
+				old.Ranks[i].Threads = nil
+			}
+			r = &old
+		}
+		all.of(r.Job, nil).addReport(r)
+	}
+	return all.done()
+}
+
+// beyond is what no value is as large as: any number of smaller ones has a finite sum, and JSON has no infinity.
+const beyond = 1e100
+
+// number reads a value as it stands in an answer; what is none, or beyond measure, is false.
+func number(text string) (float64, bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.Abs(v) >= beyond {
+		return 0, false
+	}
+	return v, true
+}
+
+// bound reads a bucket's.
+func bound(text string) float64 {
+	v, known := number(text)
+	if !known {
+		return LargestSize
+	}
+	return v
 }

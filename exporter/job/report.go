@@ -1,13 +1,11 @@
 package job
 
 import (
-	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // Format is the version of a report's JSON.
@@ -144,53 +142,6 @@ type Messages struct {
 	Bytes    float64 `json:"bytes"`
 }
 
-// Rank is one rank. The times are those of one of its threads; all zero without a call profile.
-type Rank struct {
-	Rank    int              `json:"rank"`
-	Dup     int              `json:"dup,omitempty"`
-	Node    string           `json:"node"`
-	PID     int              `json:"pid,omitempty"` // on its node; 0: not known
-	UID     uint32           `json:"uid"`
-	State   string           `json:"state"`
-	End     string           `json:"end_reason,omitempty"`
-	Exit    string           `json:"exit_status,omitempty"` // "exit 1", "SIGSEGV"; empty: nobody knows
-	EndedAt time.Time        `json:"ended,omitzero"`
-	Time    api.StateSeconds `json:"state_seconds"`
-	Running float64          `json:"running_seconds,omitempty"`
-	Long    *api.LongCall    `json:"long,omitempty"`
-	Place   string           `json:"place,omitempty"` // where in the program that was called, if somebody knows
-	// What its threads are in, and its communicators, both of its last answer; absent: not known.
-	Threads []api.Thread `json:"threads,omitempty"`
-	Comms   []api.Comm   `json:"comms,omitempty"`
-	CPU     *api.CPU     `json:"cpu,omitempty"`
-	// ThreadLevel is MPI's: "multiple" and "serialized" programs may have threads that no agent tells of.
-	ThreadLevel string `json:"thread_level,omitempty"`
-
-	cores float64 // how many it used on average in a report on an interval; 0: not known
-}
-
-// Reasons of ends: an orderly one, and that of the rank that has called MPI_Abort.
-const (
-	endsWell    = "finalize"
-	endsByAbort = "abort"
-)
-
-func (r *Rank) who() who { return who{r.Rank, r.Dup} }
-
-// Useful is the rank's share of time outside MPI; 0 where nothing is known.
-func (r *Rank) Useful() float64 { return r.Share(api.Outside) }
-
-// Busy is its share of time in which it waits for nobody.
-func (r *Rank) Busy() float64 { return r.Share(api.Outside, api.Send, api.File) }
-
-// Share is the share of its time that it is in some states; 0 where nothing is known.
-func (r *Rank) Share(states ...api.TimeState) (share float64) {
-	for _, state := range states {
-		share += r.Time[state]
-	}
-	return share / max(r.Time.Sum(), math.SmallestNonzeroFloat64)
-}
-
 // Level is what is or was in the library at most, and in which rank.
 type Level struct {
 	Metric string            `json:"metric"`
@@ -198,84 +149,6 @@ type Level struct {
 	Unit   string            `json:"unit,omitempty"`
 	Most   float64           `json:"most"`
 	Rank   int               `json:"rank"`
-}
-
-// makers are the reports that are being made.
-type makers map[[3]string]*maker
-
-// of is the maker of the report on a world.
-func (all makers) of(j Job, place func(r *api.RankStatus) string) *maker {
-	key := j.key()
-	if all[key] == nil {
-		all[key] = newMaker(j, place)
-	}
-	return all[key]
-}
-
-// done are the reports, in the order of their labels.
-func (all makers) done() (reports []*Report) {
-	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
-		reports = append(reports, all[key].done())
-	}
-	return reports
-}
-
-// Of makes a report of each MPI_COMM_WORLD that there is in the answers of exporters, in the order of their labels.
-// place says where in its program a rank's long call was made; nil: nobody knows.
-func Of(answers []api.ValueList, place func(r *api.RankStatus) string) []*Report {
-	all := makers{}
-	for _, answer := range answers {
-		var m *maker
-		for _, of := range answer.Ranks {
-			m = all.of(Job{ID: of.Rank.JobID, World: of.Rank.World, User: of.Rank.User, Name: of.Rank.JobName}, place)
-			m.addRank(&of)
-			if answer.Time.After(m.report.Time) {
-				m.report.Time = answer.Time
-			}
-		}
-		all.leaveOut(m, &answer)
-	}
-	return all.done()
-}
-
-// leaveOut notes in reports on a user's job which of its ranks were left out of an answer; last has those of which an
-// older exporter doesn't say whose they are.
-func (all makers) leaveOut(last *maker, answer *api.ValueList) {
-	if last != nil && len(answer.LeftOut) == 0 {
-		last.report.LeftOut += answer.More
-	}
-	for _, left := range answer.LeftOut {
-		for _, m := range all {
-			if m.report.Job.User == left.User && m.report.Job.ID == left.JobID {
-				m.report.LeftOut += left.Ranks
-				break
-			}
-		}
-	}
-}
-
-// Merge makes one report of those on parts of the same MPI_COMM_WORLD, such as its nodes, for each of them. What threads
-// are in is known of those made within Waiting of the newest: what they say together is of one moment.
-func Merge(parts []*Report) []*Report {
-	newest := map[[3]string]time.Time{}
-	for _, r := range parts {
-		if key := r.Job.key(); r.Time.After(newest[key]) {
-			newest[key] = r.Time
-		}
-	}
-	all := makers{}
-	for _, r := range parts {
-		if newest[r.Job.key()].Sub(r.Time) >= Waiting {
-			old := *r
-			old.Ranks = slices.Clone(r.Ranks)
-			for i := range old.Ranks {
-				old.Ranks[i].Threads = nil
-			}
-			r = &old
-		}
-		all.of(r.Job, nil).addReport(r)
-	}
-	return all.done()
 }
 
 // Begun is when the job began; zero: nobody knows.
@@ -286,26 +159,90 @@ func (r *Report) Begun() time.Time {
 	return *r.Job.Started
 }
 
-// StateGone is a rank's state that nobody has heard of lately.
-const StateGone = "gone"
-
-// beyond is what no value is as large as: any number of smaller ones has a finite sum, and JSON has no infinity.
-const beyond = 1e100
-
-// number reads a value as it stands in an answer; what is none, or beyond measure, is false.
-func number(text string) (float64, bool) {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(v) || math.Abs(v) >= beyond {
-		return 0, false
-	}
-	return v, true
+// Efficiency is that of the POP model, of the ranks observed: Parallel = LoadBalance x Communication, and LoadBalance =
+// BetweenNodes x WithinNodes. From 0 to 1.
+type Efficiency struct {
+	Parallel      float64 `json:"parallel"`      // useful time of the mean rank
+	Communication float64 `json:"communication"` // of the rank that has most
+	LoadBalance   float64 `json:"load_balance"`
+	BetweenNodes  float64 `json:"between_nodes"`
+	WithinNodes   float64 `json:"within_nodes"`
+	Ranks         int     `json:"ranks"` // that were observed
 }
 
-// bound reads a bucket's.
-func bound(text string) float64 {
-	v, known := number(text)
-	if !known {
-		return LargestSize
-	}
-	return v
+// Verdict is what is to be said of a job.
+type Verdict struct {
+	State      string      `json:"state"`
+	Text       string      `json:"text"`                 // a sentence
+	Efficiency *Efficiency `json:"efficiency,omitempty"` // absent: no call was measured
+	Late       *LateRank   `json:"late,omitempty"`       // absent: none is
 }
+
+// LateRank is the rank that the others wait for. It is a hint: the rank that waits least for others.
+type LateRank struct {
+	Rank int    `json:"rank"`
+	Dup  int    `json:"dup,omitempty"`
+	Node string `json:"node"`
+	Why  string `json:"why"` // what it does meanwhile
+	// Share of the mean rank's time that goes by waiting for it; 0: it is waited for in a call that goes on.
+	Share float64 `json:"share"`
+	// Useful says that it is found by its useful time; otherwise by what it does not wait.
+	Useful bool `json:"by_useful_time"`
+}
+
+// where names a call.
+func (c Called) where() string {
+	if c.Object == "" {
+		return mapping.OneLine(c.Function)
+	}
+	return mapping.OneLine(c.Function + " on " + c.Object)
+}
+
+// synchronises says that no rank leaves such calls before all members have begun them. Of calls without data libraries
+// let ranks go.
+func (c *Call) synchronises() bool {
+	switch binding(c.Function) {
+	case "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block":
+		return c.Calls > 0 && c.moved() >= c.Calls
+	}
+	return waitsForAll(c.Function)
+}
+
+// moved is how many bytes calls have moved, in all directions.
+func (c *Call) moved() (bytes float64) {
+	for _, of := range c.Bytes {
+		bytes += of
+	}
+	return bytes
+}
+
+// isSlow says that a collective takes far longer than its few bytes do.
+func (c *Call) isSlow() bool {
+	return isCollective(c.Function) && c.moved() <= small*c.Calls && c.Seconds >= 0.01*c.Calls
+}
+
+// add adds a rank's time.
+func (c *Call) add(by who, seconds float64) {
+	if c.ranks == nil {
+		c.ranks = map[who]float64{}
+	}
+	c.Seconds += seconds
+	c.ranks[by] += seconds
+	if c.ranks[by] > c.MostSeconds {
+		c.Most, c.MostSeconds = by.rank, c.ranks[by]
+	}
+}
+
+func (c *Call) addBytes(direction string, bytes float64) {
+	if c.Bytes == nil {
+		c.Bytes = map[string]float64{}
+	}
+	c.Bytes[direction] += bytes
+}
+
+// key names a job.
+func (j *Job) key() [3]string { return [3]string{j.ID, j.World, j.User} }
+
+// grown is what has come to a total, to a billionth, as digits beyond mean nothing. What falls was counted anew, or a
+// rank has left.
+func grown(now, before float64) float64 { return max(math.Round((now-before)*1e9)/1e9, 0) }

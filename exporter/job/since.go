@@ -37,7 +37,7 @@ func cpuSince(now *api.CPU, before api.CPU, seconds, observed float64) *api.CPU 
 		if now == nil || before == nil {
 			return nil
 		}
-		return new(less(*now, *before) * times)
+		return new(grown(*now, *before) * times)
 	}
 	of, times := *now, 1.0
 	switch read := now.At - before.At; {
@@ -121,16 +121,16 @@ func (r *Report) Totals() *Totals {
 	return t
 }
 
-// less is what has come to a total, which was zero if there was none.
-func (t *Totals) less(now float64, what quantity) float64 {
+// grown is what has come to a total, which was zero if there was none.
+func (t *Totals) grown(now float64, what quantity) float64 {
 	at, found := slices.BinarySearchFunc(t.numbers, hash(t, what), func(n total,
 		of uint64) int {
 		return cmp.Compare(n.of, of)
 	})
 	if !found {
-		return less(now, 0)
+		return grown(now, 0)
 	}
-	return less(now, t.numbers[at].value)
+	return grown(now, t.numbers[at].value)
 }
 
 // Since is the report of what has happened since an earlier one on the same job: every time and every number is that of
@@ -163,10 +163,6 @@ func (t *Totals) sameRanks(now []Rank) bool {
 	})
 }
 
-// less is what has come to a total, to a billionth, as digits beyond mean nothing. What falls was counted anew, or a
-// rank has left.
-func less(now, before float64) float64 { return max(math.Round((now-before)*1e9)/1e9, 0) }
-
 // ranksSince takes of a rank that was silent and answers again as much as of the others: what it did meanwhile has come
 // at once.
 func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
@@ -176,7 +172,7 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 		b := t.ranks[r.who()]
 		observed := r.Time.Sum()
 		for state := range r.Time {
-			r.Time[state] = less(r.Time[state], b.time[state])
+			r.Time[state] = grown(r.Time[state], b.time[state])
 		}
 		if r.CPU = cpuSince(r.CPU, b.cpu, seconds, observed); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
 			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
@@ -194,19 +190,19 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 func (t *Totals) callsSince(now []Call) (calls []Call) {
 	for _, c := range now {
 		what := quantity{called: hash(t, c.Called)}
-		c.Calls, c.Seconds = t.less(c.Calls, quantity{kind: ofCalls, called: what.called}),
-			t.less(c.Seconds, quantity{kind: ofSeconds, called: what.called})
+		c.Calls, c.Seconds = t.grown(c.Calls, quantity{kind: ofCalls, called: what.called}),
+			t.grown(c.Seconds, quantity{kind: ofSeconds, called: what.called})
 		c.Bytes = maps.Clone(c.Bytes)
 		for direction := range c.Bytes {
 			what.kind, what.to = ofBytes, hash(t, direction)
-			c.Bytes[direction] = t.less(c.Bytes[direction], what)
+			c.Bytes[direction] = t.grown(c.Bytes[direction], what)
 		}
 		what.to = 0
 		if c.ranks = maps.Clone(c.ranks); len(c.ranks) > 0 {
 			c.Most, c.MostSeconds = math.MaxInt, -1
 			for by, seconds := range c.ranks {
 				what.kind, what.who = ofRank, by
-				seconds = t.less(seconds, what)
+				seconds = t.grown(seconds, what)
 				c.ranks[by] = seconds
 				if seconds > c.MostSeconds || seconds == c.MostSeconds && by.rank < c.Most {
 					c.Most, c.MostSeconds = by.rank, seconds
@@ -225,7 +221,7 @@ func (t *Totals) sizesSince(now []Sizes) (sizes []Sizes) {
 		all, call := s.Buckets, hash(t, s.Called)
 		s.Calls, s.Buckets = 0, nil
 		for _, b := range all {
-			if b.Calls = t.less(b.Calls, quantity{kind: ofSizes, called: call, bound: b.Bytes}); b.Calls > 0 {
+			if b.Calls = t.grown(b.Calls, quantity{kind: ofSizes, called: call, bound: b.Bytes}); b.Calls > 0 {
 				s.Calls += b.Calls
 				s.Buckets = append(s.Buckets, b)
 			}
@@ -240,8 +236,8 @@ func (t *Totals) sizesSince(now []Sizes) (sizes []Sizes) {
 func (t *Totals) messagesSince(now []Messages) (messages []Messages) {
 	for _, m := range now {
 		from := who{rank: m.From}
-		if m.Messages = t.less(m.Messages, quantity{kind: ofMessages, who: from, to: hash(t, m.To)}); m.Messages > 0 {
-			m.Bytes = t.less(m.Bytes, quantity{kind: ofMessageBytes, who: from, to: hash(t, m.To)})
+		if m.Messages = t.grown(m.Messages, quantity{kind: ofMessages, who: from, to: hash(t, m.To)}); m.Messages > 0 {
+			m.Bytes = t.grown(m.Bytes, quantity{kind: ofMessageBytes, who: from, to: hash(t, m.To)})
 			messages = append(messages, m)
 		}
 	}

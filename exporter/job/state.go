@@ -1,7 +1,6 @@
 package job
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -67,17 +66,6 @@ func States() []State {
 		{Word: Healthy, Colour: "useful"},
 		{Word: Unknown},
 	}
-}
-
-// Needs is smaller the sooner the job needs attention. One that has ended badly comes just before the healthy ones.
-func (r *Report) Needs() int {
-	switch ended, word := r.Job.Ended != nil, r.Verdict.State; {
-	case !ended:
-		return needs(word)
-	case word == Crashed:
-		return needs(Healthy) - 1
-	}
-	return math.MaxInt // it is too late
 }
 
 func needs(word string) int {

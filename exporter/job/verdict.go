@@ -4,80 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
-
-// ended says that the rank has ended, and isn't in MPI_Finalize any more, or that it hasn't been heard of lately.
-func (r *Rank) ended() bool {
-	return r.State == StateGone || r.State == "ended" && (r.End != endsWell || len(r.Threads) == 0)
-}
-
-// broken is how it has ended, if not by MPI_Finalize: lost, abort, exit.
-func (r *Rank) broken() string {
-	if r.End == endsWell {
-		return ""
-	}
-	return r.End
-}
-
-// silent says that it doesn't answer.
-func (r *Rank) silent() bool { return r.State == "late" }
-
-// function is the longest call that it is in; "": none, or none that has taken a second.
-func (r *Rank) function() string {
-	if r.Long == nil {
-		return ""
-	}
-	return r.Long.Function
-}
-
-func (r *Rank) name() string {
-	name := "rank " + strconv.Itoa(r.Rank)
-	if r.Dup > 0 {
-		name += fmt.Sprintf(" (dup %d)", r.Dup)
-	}
-	if r.Node != "" {
-		name += " on " + mapping.OneLine(r.Node)
-	}
-	return name
-}
-
-// Efficiency is that of the POP model, of the ranks observed: Parallel = LoadBalance x Communication, and LoadBalance =
-// BetweenNodes x WithinNodes. From 0 to 1.
-type Efficiency struct {
-	Parallel      float64 `json:"parallel"`      // useful time of the mean rank
-	Communication float64 `json:"communication"` // of the rank that has most
-	LoadBalance   float64 `json:"load_balance"`
-	BetweenNodes  float64 `json:"between_nodes"`
-	WithinNodes   float64 `json:"within_nodes"`
-	Ranks         int     `json:"ranks"` // that were observed
-}
-
-// Verdict is what is to be said of a job.
-type Verdict struct {
-	State      string      `json:"state"`
-	Text       string      `json:"text"`                 // a sentence
-	Efficiency *Efficiency `json:"efficiency,omitempty"` // absent: no call was measured
-	Late       *LateRank   `json:"late,omitempty"`       // absent: none is
-}
-
-// LateRank is the rank that the others wait for. It is a hint: the rank that waits least for others.
-type LateRank struct {
-	Rank int    `json:"rank"`
-	Dup  int    `json:"dup,omitempty"`
-	Node string `json:"node"`
-	Why  string `json:"why"` // what it does meanwhile
-	// Share of the mean rank's time that goes by waiting for it; 0: it is waited for in a call that goes on.
-	Share float64 `json:"share"`
-	// Useful says that it is found by its useful time; otherwise by what it does not wait.
-	Useful bool `json:"by_useful_time"`
-}
 
 // verdict says what is to be said of the job.
 func (r *Report) verdict() Verdict {
@@ -114,14 +48,6 @@ func (r *Report) observed() (ranks []*Rank) {
 		}
 	}
 	return ranks
-}
-
-// where names a call.
-func (c Called) where() string {
-	if c.Object == "" {
-		return mapping.OneLine(c.Function)
-	}
-	return mapping.OneLine(c.Function + " on " + c.Object)
 }
 
 // divide says where the time of ranks goes that have been observed: of the part of them that is worst off, where they
@@ -292,9 +218,6 @@ func crash(gone []*Rank, of int) string {
 	return fmt.Sprintf("%s (%s); which was the first isn't known", many, why)
 }
 
-// how a rank has ended: its exit status, or what its exporter has seen.
-func (r *Rank) how() string { return cmp.Or(r.Exit, r.End) }
-
 func efficiency(observed []*Rank) *Efficiency {
 	e := &Efficiency{Ranks: len(observed)}
 	type sum struct{ useful, ranks float64 }
@@ -314,4 +237,15 @@ func efficiency(observed []*Rank) *Efficiency {
 		e.LoadBalance, e.BetweenNodes, e.WithinNodes = e.Parallel/e.Communication, e.Parallel/most, most/e.Communication
 	}
 	return e
+}
+
+// Needs is smaller the sooner the job needs attention. One that has ended badly comes just before the healthy ones.
+func (r *Report) Needs() int {
+	switch ended, word := r.Job.Ended != nil, r.Verdict.State; {
+	case !ended:
+		return needs(word)
+	case word == Crashed:
+		return needs(Healthy) - 1
+	}
+	return math.MaxInt // it is too late
 }

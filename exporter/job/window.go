@@ -21,9 +21,6 @@ type moment struct {
 	jobs map[[3]string]*Totals
 }
 
-// key names a job.
-func (j *Job) key() [3]string { return [3]string{j.ID, j.World, j.User} }
-
 // Now is when what is known was said; zero: nothing is.
 func (w *Window) Now() time.Time { return w.now }
 

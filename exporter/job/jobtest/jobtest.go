@@ -20,9 +20,10 @@ func RankOf(rank int, node string, useful float64) api.RankValues {
 			Count: strconv.FormatFloat(calls, 'f', -1, 64), Sum: strconv.FormatFloat(seconds, 'f', -1, 64)}
 	}
 	return api.RankValues{
-		Rank: api.RankStatus{JobID: "17", World: "0", User: "ada", Rank: rank, State: "ended", EndReason: "finalize",
+		Rank: api.RankStatus{JobID: "17", World: "0", User: "ada", Rank: rank, State: "ended",
 			Host: node, Executable: "/home/ada/solver", Library: "openmpi", LibraryVersion: "5.0.7", WorldSize: 4,
-			JobName: "heat <3>", Started: &Began, Ended: &ended,
+			JobName: "heat <3>", Started: &Began,
+			End:   api.End{EndReason: "finalize", Ended: &ended},
 			Calls: &api.Calls{State: api.StateSeconds{api.Outside: useful, api.Send: 1, api.Collective: inside - 1}}},
 		Variables: []api.VariableValues{
 			{Metric: "mpit_call_time_seconds", Kind: "histogram", Distribution: true, Series: []api.SeriesValue{

@@ -52,7 +52,7 @@ func (j *played) at(second float64) api.ValueList {
 		}
 		status := api.RankStatus{JobID: j.id, World: "1", User: "ada", Rank: i, State: "up", PID: 1000 + i, UID: 1000,
 			Host: "node7", Library: "openmpi", LibraryVersion: "4.1.4", Executable: "/home/ada/" + j.program,
-			WorldSize: max(j.size, len(j.ranks)), Started: &began, EndReason: d.end}
+			WorldSize: max(j.size, len(j.ranks)), Started: &began, End: api.End{EndReason: d.end}}
 		if d.state != "" {
 			status.State = d.state
 		}

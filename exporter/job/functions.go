@@ -1,0 +1,68 @@
+package job
+
+import (
+	"slices"
+	"strings"
+)
+
+// isOfFile says that a call may take as long as it likes.
+func isOfFile(function string) bool {
+	return strings.HasPrefix(function, "MPI_File_") && function != "MPI_File_open"
+}
+
+// finalizes is the function of MPI that a rank may stay in for long although it has done its work.
+const finalizes = "MPI_Finalize"
+
+// waitsForAll says whether no member of a communicator leaves a collective function before all have begun it. Of other
+// functions libraries let ranks go that have what they need.
+func waitsForAll(function string) bool {
+	switch binding(function) {
+	case "MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block", "MPI_Comm_dup",
+		"MPI_Comm_dup_with_info", "MPI_Comm_split", "MPI_Comm_create":
+		return true
+	}
+	return false
+}
+
+func isOfWindow(function string) bool { return strings.HasPrefix(function, "MPI_Win_") }
+
+// directions says what a message call may do; what waits for requests may do both.
+func directions(function string) (sends, receives bool) {
+	switch function {
+	case "MPI_Send", "MPI_Ssend", "MPI_Rsend", "MPI_Bsend":
+		return true, false
+	case "MPI_Recv", "MPI_Mrecv", "MPI_Probe", "MPI_Mprobe":
+		return false, true
+	}
+	return true, true
+}
+
+// binding is a function's name without what tells its binding for large counts, which is the same function.
+func binding(function string) string { return strings.TrimSuffix(function, "_c") }
+
+// isRooted says that a collective function has a root.
+func isRooted(function string) bool {
+	switch binding(function) {
+	case "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Scatter", "MPI_Scatterv", "MPI_Ibcast",
+		"MPI_Igather", "MPI_Igatherv", "MPI_Ireduce", "MPI_Iscatter", "MPI_Iscatterv":
+		return true
+	}
+	return false
+}
+
+// isCollective says whether a function may have to wait for all members of a communicator.
+func isCollective(function string) bool {
+	name, _ := strings.CutPrefix(function, "MPI_")
+	return slices.ContainsFunc([]string{"All", "Barrier", "Bcast", "Cart_create", "Comm_", "Exscan", "Gather", "Graph_",
+		"Neighbor_", "Reduce", "Scan", "Scatter", "Win_allocate", "Win_create", "Win_fence"},
+		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// isOfOtherWorlds says that a function waits for processes that aren't in the world.
+func isOfOtherWorlds(function string) bool {
+	switch function {
+	case "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple":
+		return true
+	}
+	return false
+}

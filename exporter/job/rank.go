@@ -1,0 +1,254 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+)
+
+// Rank is one rank. The times are those of one of its threads; all zero without a call profile.
+type Rank struct {
+	Rank    int              `json:"rank"`
+	Dup     int              `json:"dup,omitempty"`
+	Node    string           `json:"node"`
+	PID     int              `json:"pid,omitempty"` // on its node; 0: not known
+	UID     uint32           `json:"uid"`
+	State   string           `json:"state"`
+	End     string           `json:"end_reason,omitempty"`
+	Exit    string           `json:"exit_status,omitempty"` // "exit 1", "SIGSEGV"; empty: nobody knows
+	EndedAt time.Time        `json:"ended,omitzero"`
+	Time    api.StateSeconds `json:"state_seconds"`
+	Running float64          `json:"running_seconds,omitempty"`
+	Long    *api.LongCall    `json:"long,omitempty"`
+	Place   string           `json:"place,omitempty"` // where in the program that was called, if somebody knows
+	// What its threads are in, and its communicators, both of its last answer; absent: not known.
+	Threads []api.Thread `json:"threads,omitempty"`
+	Comms   []api.Comm   `json:"comms,omitempty"`
+	CPU     *api.CPU     `json:"cpu,omitempty"`
+	// ThreadLevel is MPI's: "multiple" and "serialized" programs may have threads that no agent tells of.
+	ThreadLevel string `json:"thread_level,omitempty"`
+
+	cores float64 // how many it used on average in a report on an interval; 0: not known
+}
+
+// Reasons of ends: an orderly one, and that of the rank that has called MPI_Abort.
+const (
+	endsWell    = "finalize"
+	endsByAbort = "abort"
+)
+
+func (r *Rank) who() who { return who{r.Rank, r.Dup} }
+
+// Useful is the rank's share of time outside MPI; 0 where nothing is known.
+func (r *Rank) Useful() float64 { return r.Share(api.Outside) }
+
+// Busy is its share of time in which it waits for nobody.
+func (r *Rank) Busy() float64 { return r.Share(api.Outside, api.Send, api.File) }
+
+// Share is the share of its time that it is in some states; 0 where nothing is known.
+func (r *Rank) Share(states ...api.TimeState) (share float64) {
+	for _, state := range states {
+		share += r.Time[state]
+	}
+	return share / max(r.Time.Sum(), math.SmallestNonzeroFloat64)
+}
+
+// StateGone is a rank's state that nobody has heard of lately.
+const StateGone = "gone"
+
+// who is a rank. There may be several of one number, if their job says that it is one world.
+type who struct{ rank, dup int }
+
+// ended says that the rank has ended, and isn't in MPI_Finalize any more, or that it hasn't been heard of lately.
+func (r *Rank) ended() bool {
+	return r.State == StateGone || r.State == "ended" && (r.End != endsWell || len(r.Threads) == 0)
+}
+
+// broken is how it has ended, if not by MPI_Finalize: lost, abort, exit.
+func (r *Rank) broken() string {
+	if r.End == endsWell {
+		return ""
+	}
+	return r.End
+}
+
+// silent says that it doesn't answer.
+func (r *Rank) silent() bool { return r.State == "late" }
+
+// function is the longest call that it is in; "": none, or none that has taken a second.
+func (r *Rank) function() string {
+	if r.Long == nil {
+		return ""
+	}
+	return r.Long.Function
+}
+
+func (r *Rank) name() string {
+	name := "rank " + strconv.Itoa(r.Rank)
+	if r.Dup > 0 {
+		name += fmt.Sprintf(" (dup %d)", r.Dup)
+	}
+	if r.Node != "" {
+		name += " on " + mapping.OneLine(r.Node)
+	}
+	return name
+}
+
+// how a rank has ended: its exit status, or what its exporter has seen.
+func (r *Rank) how() string { return cmp.Or(r.Exit, r.End) }
+
+// inOneCall says that the rank has been in one call for long, as far as that is known.
+func (r *Rank) inOneCall() bool {
+	if len(r.Threads) > 0 {
+		return r.isBlocked()
+	}
+	inside := r.Time.Sum() * (1 - r.Useful()) // if it is another thread's call, there is less
+	return !r.ended() && !r.silent() && r.Running >= Waiting.Seconds() && !isOfFile(r.function()) &&
+		inside >= 0.99*min(r.Running, r.Time.Sum())
+}
+
+// isUnknown says that the rank may be blocked, or serve others in one thread while another works.
+func (r *Rank) isUnknown() bool {
+	threaded := r.ThreadLevel == "serialized" || r.ThreadLevel == "multiple"
+	return threaded && len(r.Threads) == 0 && r.inOneCall() && !isCollective(r.function())
+}
+
+// mostThreads is how many threads an agent tells of at most: of a rank with so many there may be more.
+const mostThreads = 8
+
+// isBlocked says that no thread of the rank does anything: each has been in one call for long, and the process uses no
+// more of the processors than they spin away. Where threads aren't known nothing is.
+func (r *Rank) isBlocked() bool {
+	if r.ended() || r.silent() || len(r.Threads) == 0 || len(r.Threads) >= mostThreads ||
+		r.cores > float64(len(r.Threads))+0.2 {
+		return false
+	}
+	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil || !holds(t.Call) })
+}
+
+// holds says that a call has lasted for long, and isn't one that may.
+func holds(c *api.CallUnderWay) bool {
+	return c.Seconds >= Waiting.Seconds() && !isOfFile(c.Function)
+}
+
+// operation tells apart what ranks may be in together.
+type operation struct {
+	function, comm, object string
+	number                 uint64
+	tag                    int
+}
+
+func operationOf(c *api.CallUnderWay) operation {
+	o := operation{c.Function, c.Comm, c.Object, c.Number, -1}
+	if c.Tag != nil {
+		o.tag = *c.Tag
+	}
+	return o
+}
+
+// isIn says whether a thread of the rank is in the same operation.
+func (r *Rank) isIn(c *api.CallUnderWay) bool {
+	return slices.ContainsFunc(r.Threads, func(t api.Thread) bool {
+		return t.Call != nil && operationOf(t.Call) == operationOf(c)
+	})
+}
+
+// does is what a rank does that others wait for.
+func (r *Rank) does() string {
+	switch {
+	case r.silent():
+		return "does not answer, as if it were stopped"
+	case r.ended():
+		return "has ended"
+	}
+	if at := r.place(); at != "" {
+		return "is in " + at
+	}
+	return cmp.Or(r.outside(), "is not blocked in MPI")
+}
+
+// outside is what keeps a rank out of MPI; "": that isn't known.
+func (r *Rank) outside() string {
+	on, known := r.onCore()
+	off := known && on < r.Useful()/2
+	away := len(r.Threads) > 0 && r.Threads[0].Call == nil && r.Threads[0].Moved >= Waiting.Seconds()
+	switch {
+	case r.got() < 1:
+		return fmt.Sprintf("got a core for %s of the time in which it could run", units.Percent(r.got()))
+	case off && r.CPU.GPU:
+		return "is off the CPU, perhaps on its GPU"
+	case (off || away) && r.CPU != nil && r.CPU.In != "":
+		return "is in " + mapping.OneLine(r.CPU.In)
+	case off:
+		return "is off the CPU: it sleeps, or waits for a device"
+	case away:
+		return "has made no MPI call for " + seconds(r.Threads[0].Moved)
+	}
+	return ""
+}
+
+// place is the call that the rank has been in for longer than a second; "": none.
+func (r *Rank) place() string {
+	if slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil }) {
+		return "" // another thread may serve others by design
+	}
+	for t := range r.Threads {
+		if c := r.Threads[t].Call; c != nil && c.Seconds >= api.LongCallTime.Seconds() {
+			return where(c)
+		}
+	}
+	if r.Long == nil {
+		return ""
+	}
+	return Called{Function: r.Long.Function, Object: r.Long.Object}.where()
+}
+
+// busyWith is what a rank does when others wait for it.
+func (r *Rank) busyWith() string {
+	if r.Share(api.File) >= max(r.Useful(), noted) {
+		return "works on files"
+	}
+	if why := r.outside(); why != "" {
+		return why
+	}
+	if on, known := r.onCore(); known {
+		return fmt.Sprintf("is on the CPU for %s of the time", units.Percent(on))
+	}
+	return fmt.Sprintf("is outside MPI for %s of the time", units.Percent(r.Useful()))
+}
+
+// onCore is the share of the rank's time in which its thread, or if that isn't known any, was on a core.
+func (r *Rank) onCore() (share float64, known bool) {
+	if r.CPU == nil || r.Time.Sum() <= 0 {
+		return 0, false
+	}
+	on := cmp.Or(r.CPU.Thread, r.CPU.Seconds)
+	if on == nil {
+		return 0, false
+	}
+	return *on / r.Time.Sum(), true
+}
+
+// got is the share of the time in which it could run that a rank had a core; 1 if it hardly had to wait for one, or
+// nothing is known of that.
+func (r *Rank) got() float64 {
+	if c := r.CPU; r.queued() >= queued && c.Thread != nil {
+		return *c.Thread / (*c.Thread + *c.Queue)
+	}
+	return 1
+}
+
+// queued is the share of its time in which a rank was ready to run and had no core; 0 where that isn't known.
+func (r *Rank) queued() float64 {
+	if r.CPU == nil || r.CPU.Queue == nil || r.Time.Sum() <= 0 {
+		return 0
+	}
+	return *r.CPU.Queue / r.Time.Sum()
+}
