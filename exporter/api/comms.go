@@ -11,7 +11,7 @@ import (
 )
 
 // mostComms is how many communicators of a rank are known: those that changed last.
-const mostComms = 64
+const mostComms = 16
 
 // Comms is what a rank has told of its communicators so far. The zero value has been told nothing. It is not safe for
 // concurrent use.

@@ -54,6 +54,9 @@ var attacks = []attack{
 		{"/api/v1/jobs", "127.0.0.1", 1, true}, {"/api/v1/report", "127.0.0.1", 6, false}}, true, 1024},
 	{"ranks of 4,096 idle ones", users(1, crowd{ranks: 4096}), []client{
 		{"/api/v1/ranks", "127.0.0.1", 220, false}, {"/api/v1/ranks", "127.0.0.2", 220, false}}, false, 256},
+	{"communicators and threads of 4,096 idle ranks", users(1, crowd{ranks: 4096, objects: 70, name: 120, threads: 8}),
+		[]client{{"/api/v1/ranks", "127.0.0.1", 220, false}, {"/api/v1/jobs", "127.0.0.1", 2, true},
+			{"/api/v1/report", "127.0.0.2", 6, false}}, false, 600},
 	{"a large page that is not read", users(4, crowd{ranks: 13, levels: 60, objects: 330, name: 40}), []client{
 		{"/metrics", "127.0.0.1", 20, false}, {"/metrics", "127.0.0.2", 20, false}}, false, 1024},
 	{"catalogues of a silent rank", users(1, crowd{ranks: 1, silent: true}), []client{

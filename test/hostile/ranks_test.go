@@ -19,6 +19,7 @@ import (
 // crowd is ranks of one user: levels on communicators, whose names are long.
 type crowd struct {
 	uid, ranks, levels, objects, name int
+	threads                           int  // in calls of long names
 	silent                            bool // they never answer
 }
 
@@ -33,6 +34,11 @@ func (c crowd) rank(number int) *mpittest.Rank {
 		UnderWay:   &mpit.UnderWay{Observed: time.Hour},
 		MaxObjects: c.objects + 1,
 	}
+	for i := range uint64(c.threads) {
+		cfg.UnderWay.Threads = append(cfg.UnderWay.Threads, mpit.Thread{ID: i + 1, Main: i == 0, Now: time.Hour, Begun: 1,
+			Function: "MPI_" + strings.Repeat("x", 1000), Bind: mpit.BindComm, Object: 1, Number: 7, Peer: 1, Tag: 7, Root: 1,
+			In: strings.Repeat("y", 1000)})
+	}
 	for i := range c.levels {
 		cfg.Variables = append(cfg.Variables, mpit.Variable{Name: fmt.Sprintf("level_%d", i), Class: mpit.ClassLevel,
 			Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8, Bind: mpit.BindComm,
@@ -41,6 +47,7 @@ func (c crowd) rank(number int) *mpittest.Rank {
 	for i := range c.objects {
 		cfg.Objects = append(cfg.Objects, mpit.Object{Kind: mpit.BindComm, Size: c.ranks, Rank: number,
 			Name: fmt.Sprintf("%d of %d %s", i, number, strings.Repeat("x", c.name))})
+		cfg.Comms = append(cfg.Comms, mpit.Comm{Object: uint32(i + 1), Identity: uint64(i + 1), Begun: 7, Counted: true})
 	}
 	return mpittest.New(cfg)
 }
