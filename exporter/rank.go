@@ -133,8 +133,9 @@ type ending struct {
 // taker is a reader of metric data. It gets a value when a rank has ended.
 type taker chan struct{}
 
-// newRank keeps of HELLO only what is bounded: the rank stays long after its connection, and may be anybody's.
-func newRank(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
+// newRank makes a rank beside so many others. It keeps of HELLO only what is bounded: the rank stays long after its
+// connection, and may be anybody's.
+func newRank(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process, ranks int) *rank {
 	r := &rank{
 		Rank: board.Rank{
 			Key: h.ID, ID: w.ID, UID: peer.UID, Started: h.InitTime, About: api.StatusOf(&h, peer, w),
@@ -143,11 +144,14 @@ func newRank(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 		},
 		library: mapping.ParseLibrary(h.LibraryVersion),
 	}
-	r.contents = guard.New(contents{base: b, rank: r, left: map[string]int{}})
+	r.contents = guard.New(contents{base: b, rank: r, left: map[string]int{}, comms: api.Comms{Most: mostComms(ranks)}})
 	r.facts.Store(&board.Facts{})
 	r.controls.left = map[string]int{}
 	return r
 }
+
+// mostComms is how many communicators of a rank are known where there are so many ranks: 65,536 of all, or 16 of each.
+func mostComms(ranks int) int { return max(16, min(256, 65_536/max(ranks, 1))) }
 
 func (r *rank) attrs() []any {
 	return []any{"jobid", r.ID.JobID, "world", r.ID.World, "rank", r.ID.Rank, "dup", r.ID.Dup, "user", r.About.User}

@@ -328,6 +328,7 @@ func (rs *ranks) publish(c *contents) (sound bool) {
 	r, g := c.rank, rs.lock()
 	defer g.unlock()
 	r.facts.Store(f)
+	c.comms.Most = mostComms(len(g.table.ordered))
 	g.table.enter(r)
 	if tell.selected {
 		r.send.selected, r.send.selection, r.send.def, r.send.ids = true, true, tell.def, tell.ids

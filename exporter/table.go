@@ -44,7 +44,7 @@ func (t *table) add(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *
 		id := t.ordered[i+dup].ID
 		return id.WithoutDup() != w.ID || id.Dup > dup
 	})
-	r := newRank(b, h, peer, w)
+	r := newRank(b, h, peer, w, len(t.ordered))
 	t.arrived++
 	r.arrived = t.arrived
 	t.byID[h.ID] = r

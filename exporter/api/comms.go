@@ -10,12 +10,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// mostComms is how many communicators of a rank are known: those that changed last.
-const mostComms = 16
-
 // Comms is what a rank has told of its communicators so far. The zero value has been told nothing. It is not safe for
 // concurrent use.
 type Comms struct {
+	Most int // how many are known at most: those that changed last
+
 	known  []mpit.Comm // what changed last stands last
 	layout *mpit.Layout
 	told   []Comm // of those that somebody else is in, too
@@ -45,13 +44,13 @@ func (cs *Comms) Take(s *mpit.Sample, world string, calls *Calls) {
 
 func (cs *Comms) update(s *mpit.Sample, world string) {
 	// The first sample has all of them, the oldest first: the world is one of those that are kept.
-	for _, c := range s.Comms[:min(len(s.Comms), mostComms)] {
+	for _, c := range s.Comms[:min(len(s.Comms), cs.Most)] {
 		cs.known = slices.DeleteFunc(cs.known, func(k mpit.Comm) bool { return k.Object == c.Object })
 		if c.Identity != 0 {
 			cs.known = append(cs.known, c)
 		}
 	}
-	cs.known = slices.Delete(cs.known, 0, max(0, len(cs.known)-mostComms))
+	cs.known = slices.Delete(cs.known, 0, max(0, len(cs.known)-cs.Most))
 	if s.Layout != nil {
 		cs.layout = s.Layout
 	}

@@ -24,7 +24,7 @@ func named(c *api.Calls) map[string]api.Comm {
 
 // TestComms: an exporter is told of changes only, and knows what has not changed, and what has gone.
 func TestComms(t *testing.T) {
-	var comms api.Comms
+	comms := api.Comms{Most: 256}
 	take := func(s mpit.Sample, world string) *api.Calls {
 		s.UnderWay = &mpit.UnderWay{}
 		c := api.CallsOf(&s, api.StateSeconds{}, nil)
@@ -70,7 +70,7 @@ func TestComms(t *testing.T) {
 	assert.Equal(t, uint64(4), at(0).Number)
 	comms.Take(&calling, "w", nil) // no call profile
 
-	comms = api.Comms{}
+	comms = api.Comms{Most: 256}
 	elsewhere := take(mpit.Sample{Layout: layout, Comms: []mpit.Comm{{Object: 1, Identity: 7}}}, "spawned")
 	assert.NotEqual(t, first["MPI_COMM_WORLD"].ID, elsewhere.Comms[0].ID, "another world's")
 }
@@ -79,7 +79,7 @@ func TestComms(t *testing.T) {
 func TestCommsAreBounded(t *testing.T) {
 	const many = 10_000
 	var (
-		comms api.Comms
+		comms = api.Comms{Most: 16}
 		s     = mpit.Sample{Layout: &mpit.Layout{}, UnderWay: &mpit.UnderWay{}}
 	)
 	for i := range uint32(many) {
