@@ -52,12 +52,12 @@ func (w *wait) isMessage() bool {
 	return w.call.Number == 0 && (len(w.call.Peers) > 0 || w.call.AnySource)
 }
 
-// newGraph makes the graph of all that is known of a job's ranks at one moment, and of the calls that they have made. The
-// ranks have been asked within less than Waiting: calls that have lasted for so long were all under way when the first
-// of them was.
+// newGraph makes the graph of all that is known of a job's ranks at one moment, and of the calls that they have made.
+// The ranks have been asked within less than Waiting: calls that have lasted for so long were all under way when the
+// first of them was.
 func newGraph(ranks []*Rank, calls []Call) *graph {
-	g := &graph{ranks: ranks, calls: map[Called]*Call{}, number: map[int]int{}, groups: map[string]*group{}, of: make([][]*wait, len(ranks)),
-		free: make([]bool, len(ranks))}
+	g := &graph{ranks: ranks, calls: map[Called]*Call{}, number: map[int]int{}, groups: map[string]*group{},
+		of: make([][]*wait, len(ranks)), free: make([]bool, len(ranks))}
 	for i, r := range ranks {
 		if _, twice := g.number[r.Rank]; twice {
 			i = -1

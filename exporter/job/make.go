@@ -390,8 +390,8 @@ func (all makers) leaveOut(last *maker, answer *api.ValueList) {
 	}
 }
 
-// Merge makes one report of those on parts of the same MPI_COMM_WORLD, such as its nodes, for each of them. What threads
-// are in is known of those made within Waiting of the newest: what they say together is of one moment.
+// Merge makes one report of those on parts of the same MPI_COMM_WORLD, such as its nodes, for each of them. What
+// threads are in is known of those made within Waiting of the newest: what they say together is of one moment.
 func Merge(parts []*Report) []*Report {
 	newest := map[[3]string]time.Time{}
 	for _, r := range parts {
