@@ -61,14 +61,14 @@ func jobVerdict() []*panel {
 		stat("Useful time", "Share of its ranks' time outside MPI since the job began, of the threads that initialised MPI.",
 			"percentunit", usefulSteps).size(4, 5).instant("avg("+useful+")", "useful"),
 		stat("Time lost to the late rank", "Since the job began: how much less than the mean rank the one that "+
-			"waits least waits, as a share of time. Where that isn't a tenth, nobody is late. It computes more than the "+
+			"waits least waits, as a share of time. Where that isn't a tenth, no rank stands out. It computes more than the "+
 			"others, or is late inside MPI, in its sends or files.", "percentunit", waitedSteps).named(withValue).size(6, 5).
 			instant("0 * "+rankOf(useful)+" + on () group_left () ("+computes+" > "+fmt.Sprint(muchWaited)+")",
 				"rank {{rank}} on {{instance}}").
 			instant("0 * "+rankOf(busy)+" + on () group_left () ("+waits+" > 0.1 unless "+computes+" > "+
 				fmt.Sprint(muchWaited)+")",
 				"rank {{rank}} on {{instance}}").
-			instant(waits+" <= 0.1 unless "+computes+" > "+fmt.Sprint(muchWaited), "nobody is late"),
+			instant(waits+" <= 0.1 unless "+computes+" > "+fmt.Sprint(muchWaited), "no rank stands out"),
 		stat("Ranks that answer", "At the end of the time range, and how many there are in the world.", "short", neutral).
 			named(withValue).size(4, 5).
 			instant("0 * "+countBy("world_size", last(selector("mpit_process_info", ofOneJob)))+" + on () group_left () ("+

@@ -57,7 +57,7 @@ func States() []State {
 		{Word: Crashed, Colour: "hung", Alert: "MPIRankGone"},
 		{Word: WrongProgram, Colour: "hung"},
 		{Word: Deadlock, Colour: "hung", Alert: "MPIJobHung"},
-		{Word: Waits, Colour: "collective", Board: "dark-red", Alert: "MPIJobWaitsForRank"},
+		{Word: Waits, Colour: "collective", Board: "orange", Alert: "MPIJobWaitsForRank"},
 		{Word: NoCore, Colour: "collective"},
 		{Word: LateRanks, Colour: "collective", Alert: "MPIRanksWaitForOne"},
 		{Word: LateInTurn, Colour: "collective"},

@@ -126,6 +126,7 @@ static struct block *block_take(void)
 	if (b != NULL && pthread_setspecific(block_key, b) == 0) {
 		learn_stack(b);
 		atomic_store_explicit(&b->under_way.last, 0, memory_order_release); /* of the thread before */
+		/* One system call, once for each thread: glibc before 2.30 has no other way to its number. */
 		atomic_store_explicit(&b->tid, (uint64_t)syscall(SYS_gettid), memory_order_release);
 		atomic_store_explicit(&b->thread, atomic_fetch_add_explicit(&threads_seen, 1, memory_order_relaxed) + 1,
 				      memory_order_release);
