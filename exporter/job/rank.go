@@ -32,6 +32,10 @@ type Rank struct {
 	Threads []api.Thread `json:"threads,omitempty"`
 	Comms   []api.Comm   `json:"comms,omitempty"`
 	CPU     *api.CPU     `json:"cpu,omitempty"`
+	// Bytes are those of its calls by direction, as Call has them; nil: none, or not known of an interval.
+	Bytes map[string]float64 `json:"bytes,omitempty"`
+	// Functions are those with most of its time, as Written has them.
+	Functions []FunctionTime `json:"functions,omitempty"`
 	// ThreadLevel is MPI's: "multiple" and "serialized" programs may have threads that no agent tells of.
 	ThreadLevel string `json:"thread_level,omitempty"`
 

@@ -28,7 +28,7 @@ func TestFileOfSeveralNodes(t *testing.T) {
 	}
 	whole, err := Load(t.Context(), path)
 	require.NoError(t, err)
-	assert.Equal(t, job.Of(jobtest.Late(), nil)[0].WithRanks(0), whole)
+	assert.Equal(t, job.Of(jobtest.Late(), nil)[0].Written(), whole)
 	again, err := Load(t.Context(), path+".nodes")
 	require.NoError(t, err)
 	assert.Equal(t, whole, again, "the directory tells the same")
