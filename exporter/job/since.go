@@ -174,6 +174,7 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 		for state := range r.Time {
 			r.Time[state] = grown(r.Time[state], b.time[state])
 		}
+		r.young = r.young && r.CPU != nil && r.CPU.At == b.cpu.At
 		if r.CPU = cpuSince(r.CPU, b.cpu, seconds, observed); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
 			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
 		}
