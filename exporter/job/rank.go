@@ -36,6 +36,7 @@ type Rank struct {
 	ThreadLevel string `json:"thread_level,omitempty"`
 
 	cores float64 // how many it used on average in a report on an interval; 0: not known
+	step  float64 // seconds in which its job begins a collective: what lasts no longer isn't blocked; 0: not known
 	young bool    // its thread's times on a core, which are read now and then, may be those of its first moments
 }
 
@@ -124,7 +125,7 @@ func (r *Rank) inOneCall() bool {
 	if len(r.Threads) > 0 {
 		return r.isBlocked()
 	}
-	return !r.ended() && !r.silent() && r.Running >= Waiting.Seconds() && !isOfFile(r.function()) && r.spendsItInside()
+	return !r.ended() && !r.silent() && r.isLong(r.Running) && !isOfFile(r.function()) && r.spendsItInside()
 }
 
 // spendsItInside says that the rank's time is that of the call that it is in: if it is another thread's, there is less.
@@ -153,13 +154,14 @@ func (r *Rank) isBlocked() bool {
 		r.cores > float64(len(r.Threads))+0.2 {
 		return false
 	}
-	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil || !holds(t.Call) })
+	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil || !r.holds(t.Call) })
 }
 
-// holds says that a call has lasted for long, and isn't one that may.
-func holds(c *api.CallUnderWay) bool {
-	return c.Seconds >= Waiting.Seconds() && !isOfFile(c.Function)
-}
+// isLong says that a call of so many seconds has lasted for long: longer than its job's steps.
+func (r *Rank) isLong(seconds float64) bool { return seconds >= max(Waiting.Seconds(), r.step) }
+
+// holds says that a call of the rank's has lasted for long, and isn't one that may.
+func (r *Rank) holds(c *api.CallUnderWay) bool { return r.isLong(c.Seconds) && !isOfFile(c.Function) }
 
 // operation tells apart what ranks may be in together.
 type operation struct {

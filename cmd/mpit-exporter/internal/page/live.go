@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// Kept is how long a moment is remembered, and the longest window.
+	// Kept is the longest window that may be asked for.
 	Kept = 10 * time.Second
+	// longest is that of a job with long steps.
+	longest = 2 * time.Minute
 	// apart is how far moments are apart at least.
 	apart = time.Second
 )
@@ -40,7 +42,7 @@ type look struct {
 
 // NewLive returns a Live that knows nothing yet.
 func NewLive(window Window) *Live {
-	l := &Live{window: window, turn: make(chan struct{}, 1), past: job.Window{Longest: Kept}}
+	l := &Live{window: window, turn: make(chan struct{}, 1), past: job.Window{Longest: longest}}
 	l.turn <- struct{}{}
 	l.forget = time.AfterFunc(Kept, l.drop)
 	return l
@@ -49,7 +51,7 @@ func NewLive(window Window) *Live {
 // drop forgets everything: there has been no request for long.
 func (l *Live) drop() {
 	<-l.turn
-	l.past, l.left = job.Window{Longest: Kept}, nil
+	l.past, l.left = job.Window{Longest: longest}, nil
 	l.turn <- struct{}{}
 }
 
@@ -72,7 +74,7 @@ func (l *Live) look(ctx context.Context, window time.Duration) (look, error) {
 			return look{}, err
 		}
 		if list.Time.Sub(l.past.Now()) >= apart { // unless it has been known
-			l.past.Add(list.Time, job.Of([]api.ValueList{list}, nil), apart)
+			l.past.Add(list.Time, job.Of([]api.ValueList{list}, nil))
 			l.left = list.LeftOut
 		}
 	}

@@ -79,11 +79,11 @@ func TestJobs(t *testing.T) {
 			window string
 			is     float64 // seconds of the answer
 		}{
-			{2 * time.Second, "", 2}, // as long as is remembered
-			{2 * time.Second, "", 4},
-			{2 * time.Second, "", 6}, // the newest moment that is at least 5 s ago
+			{2 * time.Second, "", 3602}, // whole: less than 5 s is remembered
+			{2 * time.Second, "", 3604},
 			{2 * time.Second, "", 6},
-			{2 * time.Second, "1s", 2},
+			{2 * time.Second, "", 8},
+			{2 * time.Second, "1s", 10}, // ten seconds, now that they are remembered
 			{0, "10s", 10},
 			{0, "0", 3610},
 			{time.Hour, "5s", 7210}, // everything has been forgotten
