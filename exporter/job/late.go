@@ -319,11 +319,11 @@ func usageOf(part []*Rank, queued, idleFrom float64) usage {
 		}
 		starved = starved && of.queued() >= 0.5
 		got += of.got()
-		on, known := of.onCore()
+		on, known := of.ready()
 		away := of.Share(api.Outside, api.Poll)
 		u.away += away / float64(len(part))
-		idle = idle && known && !of.CPU.GPU && away >= idleFrom &&
-			(on <= 1-idleFrom || of.Share(api.Poll) >= idleFrom)
+		polls := of.Share(api.Poll) >= idleFrom
+		idle = idle && away >= idleFrom && (polls || known && !of.CPU.GPU && on <= 1-idleFrom)
 		if 1-of.Useful() >= noted {
 			u.losing++
 		}

@@ -40,6 +40,8 @@ func TestWhereTimeGoes(t *testing.T) {
 	polls := Rank{Rank: 0, Node: "a", State: "up", Time: api.StateSeconds{api.Outside: 2, api.Poll: 98}}.kernel(99, 0)
 	dozes, tests := of(0, "a", 0, 0, 0, 0).kernel(15, 1), of(0, "a", 0, 0, 0, 0).kernel(98, 1)
 	dozes.Time[api.Poll], tests.Time[api.Poll] = 0.2, 0.2
+	youth := collectives(0, 0).kernel(2, 0)
+	youth.young, youth.CPU.Seconds = true, new(25.0)
 	reads, onGPU := collectives(1, 0).kernel(3, 0), collectives(1, 0).kernel(3, 0)
 	reads.CPU.In, onGPU.CPU.GPU = "read of fd 3 (a pipe)", true
 	barrier := func(seconds map[int]float64) Call { return calls("MPI_Barrier", "halo", 1000, seconds) }
@@ -140,8 +142,11 @@ func TestWhereTimeGoes(t *testing.T) {
 			"60 % useful; 40 % of the time is spent in MPI, mostly in MPI_Alltoall on halo, and no rank is late"},
 		"nobody has work": {[]Rank{collectives(0, 1).kernel(2, 0), collectives(1, 2).kernel(2, 0)}, nil, Idle,
 			"98 % of the time ranks neither compute nor communicate"},
-		"nothing comes":   {[]Rank{polls, polls}, nil, Idle, "100 % of the time ranks neither compute nor communicate"},
-		"perhaps on GPUs": {[]Rank{onGPU, onGPU}, nil, Healthy, "healthy: 100 % useful"},
+		"nobody has a core": {[]Rank{collectives(0, 0).kernel(20, 15), collectives(1, 0).kernel(20, 15)}, nil, Healthy,
+			"healthy: 100 % useful"},
+		"nothing is known of cores yet": {[]Rank{youth, youth}, nil, Healthy, "healthy: 100 % useful"},
+		"nothing comes":                 {[]Rank{polls, polls}, nil, Idle, "100 % of the time ranks neither compute nor communicate"},
+		"perhaps on GPUs":               {[]Rank{onGPU, onGPU}, nil, Healthy, "healthy: 100 % useful"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Report{Ranks: c.ranks, Calls: c.calls, Job: Job{WorldSize: len(c.ranks)}}

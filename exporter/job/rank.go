@@ -60,12 +60,18 @@ const sleeps = 0.001
 
 // asleep is the share of its time that a rank sleeps between polls, as far as that is known.
 func (r *Rank) asleep() float64 {
-	on, known := r.onCore()
+	on, known := r.ready()
 	off := r.Share(api.Outside) - on
 	if !known || r.CPU.GPU || off < noted || r.Share(api.Poll) < sleeps*off {
 		return 0
 	}
-	return max(off-r.queued(), 0)
+	return off
+}
+
+// ready is the share of its time that the rank is on a core or ready to run: the rest it sleeps.
+func (r *Rank) ready() (share float64, known bool) {
+	on, known := r.onCore()
+	return on + r.queued(), known && r.CPU.Queue != nil && !r.young
 }
 
 // Share is the share of its time that it is in some states; 0 where nothing is known.
