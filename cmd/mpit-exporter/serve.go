@@ -16,6 +16,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/httpserver"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/judge"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
@@ -168,7 +169,8 @@ func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.
 		place = new(client.Callers).OfRank
 	}
 	config := httpserver.Config{
-		TelemetryPath: c.telemetryPath, Metrics: n.Exporter.Handler(n.Registry, n.Runtime), API: n.Exporter.API(),
+		TelemetryPath: c.telemetryPath, API: n.Exporter.API(),
+		Metrics: n.Exporter.Handler(n.Registry, n.Runtime, judge.NewNode(n.Exporter.Window)),
 		// Turns of its own: whoever has one waits for ranks, which the API's don't.
 		Live:  page.NewLive(n.Exporter.Window, place).Handler(api.NewTurns(), n.Logger),
 		Pprof: c.pprof, Names: c.allowedHosts, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections,
