@@ -142,8 +142,7 @@ func (c *reportCommand) find(ctx context.Context, std cli.Stdio) ([]*job.Report,
 	}
 	var place func(r *api.RankStatus) string
 	if c.prometheus == "" { // what runs there isn't here
-		var files callers
-		place = func(r *api.RankStatus) string { return files.of(r.PID, r.UID, r.Calls.Long) }
+		place = new(client.Callers).OfRank
 	}
 	found := job.Of(answers, place)
 	if own := c.own(found); len(own) < len(found) {

@@ -64,6 +64,7 @@ func (m *maker) addRank(of *api.RankValues) {
 	}
 	if c := s.Calls; c != nil {
 		rank.Time, rank.Comms, rank.CPU = c.State, c.Comms, c.CPU
+		rank.young = rank.Time.Sum() < Waiting.Seconds()
 		switch finalize := c.State[api.Finalize]; {
 		case s.EndReason != endsWell:
 			rank.Threads = c.Threads

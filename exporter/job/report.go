@@ -36,6 +36,8 @@ type Report struct {
 	Levels   []Level    `json:"levels,omitempty"` // of the library: queues and watermarks, by name
 	// LeftOut is how many ranks and series the exporters have left out of their answers.
 	LeftOut int `json:"left_out,omitempty"`
+
+	was string // the state of the job a moment ago; empty: not known
 }
 
 // Job is what its ranks say of it.
