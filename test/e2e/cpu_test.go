@@ -84,7 +84,7 @@ func standIn(t *testing.T) []string {
 // For how long a rank was throttled is what its control group says, within 2 %.
 func TestThrottledRanks(t *testing.T) {
 	t.Parallel()
-	group := suite.CPUGroup(t, 0.3)
+	group := suite.CPUGroup(t, 0.05) // less than a busy machine leaves it
 	if group == "" {
 		t.Skip("no control group can be made here")
 	}
