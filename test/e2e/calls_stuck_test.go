@@ -78,11 +78,11 @@ func TestCallsUnderWay(t *testing.T) {
 				"--interval=1s"}, nil).Wait(t)
 			terminal := suite.Terminal(t, []string{suite.Binary(), "top", "--url=" + exporter.URL(""), "--interval=1s"}, nil,
 				100, 30)
-			shown := terminal.Await(t, "an interval of the hang", contains(" 100 %", "50 % useful"))
+			shown := terminal.Await(t, "an interval of the hang", contains(" 100 %", " % useful"))
 			for _, text := range []string{plain.Stdout, shown} {
 				assert.Regexp(t, `(?m)^ *\d+s +MPI_Barrier +halo +0 +waits_for_the_others \(profile_stuck\.c:\d+\)$`, text)
 				assert.Regexp(t, `(?m)^ +- +\(in no long call\) +- +1 +-$`, text)
-				assert.Regexp(t, busyOr(`LATE RANK  50 % useful; 50 % of the time ranks wait in MPI_Barrier on halo for rank 1 on `),
+				assert.Regexp(t, busyOr(`LATE RANK  [45]\d % useful; [45]\d % of the time ranks wait in MPI_Barrier on halo for rank 1 on `),
 					text)
 			}
 
