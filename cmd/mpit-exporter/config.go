@@ -26,11 +26,16 @@ func newConfigCommand(app *kingpin.Application) *configCommand {
 	cmd := app.Command("config", "Check, show and explain rule files.")
 
 	check := cmd.Command("check", "Say what is wrong in rule files, one line for each mistake.")
+	check.HelpLong("mpit-exporter config check rules.yaml\nmpit-exporter config check /etc/mpit-exporter/rules.d")
 	check.Arg("file", "Rule file, or directory with such files. They are checked together, in this order.").
 		Required().StringsVar(&c.checked)
 
-	cmd.Command("show", "Show the rules that are shipped, file by file.")
-	c.explain.AddTo(cmd.Command("explain", "Say what a performance variable becomes, and which rules decide it."))
+	show := cmd.Command("show", "Show the rules that are shipped, file by file.")
+	show.HelpLong("mpit-exporter config show\nmpit-exporter config show | less")
+	explain := cmd.Command("explain", "Say what a performance variable becomes, and which rules decide it.")
+	explain.HelpLong("mpit-exporter config explain pml_ob1_unexpected_msgq_length --class=SIZE\n" +
+		"mpit-exporter config explain NAME --class=COUNTER --config.file=rules.yaml")
+	c.explain.AddTo(explain)
 	return c
 }
 

@@ -42,7 +42,11 @@ func newCvarCommand(app *kingpin.Application) *cvarCommand {
 		"Only root and the job's owner may, and only in jobs that were started with exec --allow-write. Elements of "+
 		"arrays have commas between them; enumerations take an item's name or number. Exits with 1 where no rank "+
 		"was changed, with 3 where one failed after it or others were: the table says what each rank has then.")
+	set.HelpLong("mpit-exporter cvar set --jobid=17 coll_tuned_use_dynamic_rules=1\n" +
+		"mpit-exporter cvar set --jobid=17 --rank=0,2-5 NAME=VALUE")
 	get := cmd.Command("get", "Read a control variable: mpit-exporter cvar get --jobid=17 NAME.")
+	get.HelpLong("mpit-exporter cvar get --jobid=17 coll_tuned_use_dynamic_rules\n" +
+		"mpit-exporter cvar get --jobid=17 --rank=0 NAME")
 	c.setName, c.getName = set.FullCommand(), get.FullCommand()
 	for _, cmd := range []*kingpin.CmdClause{set, get} {
 		cmd.Flag("control.socket", client.SocketHelp).PlaceHolder("PATH").StringVar(&c.control.Socket)

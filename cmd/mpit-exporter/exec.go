@@ -28,6 +28,8 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 	cmd := app.Command(c.name, "Run an MPI program under the agent: mpirun -n 4 mpit-exporter exec -- ./program "+
 		"arguments. Exits with the program's status; 127: not found, 126: can't be executed, 125: exec itself "+
 		"failed.")
+	cmd.HelpLong("mpirun -n 4 mpit-exporter exec --calls -- ./program\n" +
+		"srun mpit-exporter exec --report=job.html -- ./program")
 	cmd.Flag("monitoring", "Open the variables for which each message pays: software performance counters of Open "+
 		"MPI 5 and later. Its monitoring component is left off unless you set "+preload.EnvMonitoring+"=2: it ends "+
 		"programs that call neighbourhood collectives on graphs, MPI_Comm_spawn or MPI_Win_shared_query. --calls "+
@@ -80,6 +82,13 @@ func (c *execCommand) run(ctx context.Context, env []string, std cli.Stdio) erro
 	}
 	changed, notes := c.settings.Environ(env)
 	if preload.Environment(env).FirstRank() {
+		// A site that sets the variable for all programs means those as well that run where no exporter is.
+		if c.settings.Calls && c.settings.CallsSaid && !c.own.Enabled {
+			if place := sockets.Missing(preload.Environment(changed).Get(sockets.EnvSocket)); place != "" {
+				notes = append(notes, "no exporter is at "+place+": the program is not observed until one is; start it, or "+
+					"add --own")
+			}
+		}
 		for _, note := range notes {
 			std.Tell("%s", note)
 		}

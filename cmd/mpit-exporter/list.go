@@ -44,6 +44,7 @@ func newListCommand(app *kingpin.Application) *listCommand {
 	cmd := app.Command(c.name, "Show the performance variables of the ranks that are connected to a running exporter, "+
 		"with their values: of all ranks and objects together what counts, and the largest of levels and watermarks. Or "+
 		"show what a program has that is run once: mpit-exporter list -- ./program arguments.")
+	cmd.HelpLong("mpit-exporter list\nmpit-exporter list -- ./program")
 	c.exporter.AddFlags(cmd)
 	c.exporter.AddRankFlag(cmd)
 	cmd.Flag("all", "Show all that MPI_T offers, with all that it says of it.").BoolVar(&c.selection.All)

@@ -56,6 +56,7 @@ func run(ctx context.Context, args []string, std cli.Stdio) error {
 	app.ErrorWriter(std.Err)
 	app.Version(version.Print(strings.ReplaceAll(cli.ProgramName, "-", "_")))
 	app.HelpFlag.Short('h')
+	cli.Help(app)
 	// What follows a program's name belongs to the program. No command of config runs a program.
 	app.Interspersed(len(args) > 0 && args[0] == "config")
 

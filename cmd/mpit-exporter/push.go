@@ -31,6 +31,7 @@ func newPushCommand(app *kingpin.Application) *pushCommand {
 		"protocol, and serve no HTTP. With --once, ask the exporter that serves this node to push now, as root or its "+
 		"own user. Exits with 0 when all messages were accepted, with 1 when nothing was, with 3 when only a part, "+
 		"with 2 after a mistake in the command line.")
+	cmd.HelpLong("mpit-exporter push --otlp.endpoint=http://collector:4318\nmpit-exporter push --once")
 	cmd.Flag("once", "Let the exporter of this node push once, and end.").BoolVar(&c.isOnce)
 	c.flags = node.AddFlags(cmd, true)
 	return c

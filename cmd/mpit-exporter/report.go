@@ -42,6 +42,8 @@ func newReportCommand(app *kingpin.Application) *reportCommand {
 		"time goes, which ranks are late. It asks the exporter of this node, or, for a job over many nodes or one that "+
 		"is over, Prometheus. With a file it shows a report that exec --report has written; with two, and --compare, "+
 		"what has changed from the first to the second.")
+	cmd.HelpLong("mpit-exporter report --jobid=4711\n" +
+		"mpit-exporter report --compare before.json after.json")
 	c.exporter.AddFlags(cmd)
 	c.exporter.AddRankFlag(cmd)
 	cmd.Flag("prometheus", "Address of a Prometheus that scrapes the exporters of all nodes, to be asked instead.").

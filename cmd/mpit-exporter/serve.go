@@ -44,6 +44,7 @@ type serveCommand struct {
 func newServeCommand(app *kingpin.Application) *serveCommand {
 	c := &serveCommand{name: "serve"}
 	cmd := app.Command(c.name, "Serve the metrics of this node's MPI processes (the default command).").Default()
+	cmd.HelpLong("mpit-exporter\nmpit-exporter serve --web.listen-address=127.0.0.1:10093")
 	c.web = kingpinflag.AddFlags(cmd, ":"+cli.DefaultPort)
 	cmd.Flag("web.telemetry-path", "Path under which the metrics are served.").Default("/metrics").
 		StringVar(&c.telemetryPath)
@@ -173,7 +174,7 @@ func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.
 		// Turns of its own: whoever has one waits for ranks, which the API's don't.
 		Live:  page.NewLive(n.Exporter.Window, place).Handler(api.NewTurns(), n.Logger),
 		Pprof: c.pprof, Names: c.allowedHosts, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections,
-		Registerer: n.Registry, Logger: n.Logger,
+		Registerer: n.Registry, Logger: n.Logger, Command: n.ExecCommand(),
 	}
 	if c.lifecycle {
 		config.Reload = n.Reload

@@ -39,6 +39,7 @@ func newTopCommand(app *kingpin.Application) *topCommand {
 		"calls of MPI and in which ranks its time goes, again and again. Of a job without a call profile it shows the "+
 		"variables that move. In a terminal, ? shows the keys; otherwise it writes all of every job, one text after "+
 		"the other.")
+	cmd.HelpLong("mpit-exporter top\nmpit-exporter top --url=http://node7:10093 --jobid=4711")
 	c.exporter.AddFlags(cmd)
 	cmd.Flag("interval", "Time between two refreshes, and what figures cover.").Default("2s").DurationVar(&c.interval)
 	cmd.Flag("count", "How many looks are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)

@@ -57,7 +57,7 @@ func TestSeveralJobs(t *testing.T) {
 		`document.querySelectorAll("#jobs .bar")[3].getAttribute("aria-label")`))
 	assert.Equal(t, "4710 · stencil", evaluate[string](u, `document.querySelector("#jobs [aria-current]").textContent`))
 	u.await(`document.getElementById("job-title").textContent === "Job 4710 · stencil"`)
-	u.await(`document.querySelector("#under-way-table tbody").rows[0].innerText.replace(/\s+/g, " ") === "6 min 52 s MPI_Allreduce on residual 0–4, 6–7 7 ranks stencil+0x12ab"`)
+	u.await(`document.querySelector("#under-way-table tbody").rows[0].innerText.replace(/\s+/g, " ") === "6m52s MPI_Allreduce on residual 0–4, 6–7 7 ranks stencil+0x12ab"`)
 
 	u.part("another one", func(t *testing.T) {
 		u.script(`[...document.querySelectorAll("#jobs a")][1].click()`)
@@ -82,7 +82,7 @@ func TestSeveralJobs(t *testing.T) {
 		u.await(`document.getElementById("job-title").textContent === "Job 4711 · stencil"`)
 	})
 	u.part("searched", func(*testing.T) {
-		u.script(`document.getElementById("filter").focus()`)
+		u.script(`document.getElementById("variables-shown").open = true; document.getElementById("filter").focus()`)
 		u.key("no such variable")
 		u.await(`location.hash.includes("filter=no+such+variable")`)
 		u.script(`location.reload()`)
@@ -130,7 +130,7 @@ func TestThousandRanks(t *testing.T) {
 	u.await(`/^Now rank 625 is 9\d % useful, the others 3\d % to 3\d %\.$/.test(document.querySelector("#over-time .caption").textContent)`)
 	u.await(inStrip("over-time", 225.2, "--useful-ramp", high))
 	assert.False(t, evaluate[bool](u, inStrip("over-time", 200, "--useful-ramp", high)), "the others are pale")
-	u.await(inStrip("functions", 10, "--waiting-ramp", high) + " && " + inStrip("functions", 10, "--waiting-ramp", low))
+	u.await(inStrip("functions", 10, "--calls-ramp", high) + " && " + inStrip("functions", 10, "--calls-ramp", low))
 	assert.Equal(t, []string{"625", "0–624, 626–999999 ranks"},
 		evaluate[[]string](u, `[...document.querySelectorAll("#rank-table tbody th")].map((h) => h.textContent)`))
 	assert.Less(t, evaluate[int](u, `document.querySelectorAll("*:not(option)").length`), 1000)

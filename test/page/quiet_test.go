@@ -81,8 +81,8 @@ func TestPageRests(t *testing.T) {
 // tick waits until a page has asked so many times more.
 func tick(t *testing.T, u *tab, times int) {
 	t.Helper()
-	from := u.asked("/api/v1/values")
-	u.until(t, func() bool { return u.asked("/api/v1/values") >= from+times })
+	from := u.asked("/api/v1/report")
+	u.until(t, func() bool { return u.asked("/api/v1/report") >= from+times })
 }
 
 // The exporter may go and come back: the page says so, keeps what it has, and goes on by itself.
@@ -188,6 +188,7 @@ func TestEmptyNode(t *testing.T) {
 	u := startBrowser(t).open(t, server.URL("/"))
 	u.chooseInterval("1")
 	u.await(`document.body.innerText.includes("No MPI process is connected")`)
+	u.await(`document.querySelector("#no-jobs code").textContent === "mpit-exporter exec --calls --socket=` + server.Socket + ` --"`)
 	r := mpittest.New(mpittest.Everything())
 	require.NoError(t, r.Connect(t.Context(), server.Socket))
 	t.Cleanup(r.Kill)

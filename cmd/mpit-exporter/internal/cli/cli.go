@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,7 +128,7 @@ func WriteJSON(w io.Writer, value any) error {
 func WriteFile(path string, text []byte, mode os.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
 	if err != nil {
-		return err
+		return named(err, path)
 	}
 	_, err = f.Write(text)
 	err = errors.Join(err, f.Chmod(mode), f.Close())
@@ -136,6 +137,17 @@ func WriteFile(path string, text []byte, mode os.FileMode) error {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
+	}
+	return named(err, path)
+}
+
+// named is an error about a file under the name that its user knows it by.
+func named(err error, path string) error {
+	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
+		return &fs.PathError{Op: "writing", Path: path, Err: inner.Err}
+	}
+	if inner := (*os.LinkError)(nil); errors.As(err, &inner) {
+		return &fs.PathError{Op: "writing", Path: path, Err: inner.Err}
 	}
 	return err
 }

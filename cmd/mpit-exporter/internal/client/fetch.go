@@ -48,6 +48,10 @@ func Fetch(ctx context.Context, from *url.URL, like string, room int, decode fun
 			return fmt.Errorf("asking %s: %w", where, err)
 		}
 		defer func() { _ = response.Body.Close() }()
+		if kind := response.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/html") {
+			return fmt.Errorf("%s answers with a web page (%s), not like %s: is the address right?", where,
+				mapping.OneLine(response.Status), like)
+		}
 		if response.StatusCode != http.StatusOK {
 			text, _ := io.ReadAll(io.LimitReader(response.Body, maxError))
 			return &StatusError{response.StatusCode, fmt.Sprintf("%s answers %s: %s", where,

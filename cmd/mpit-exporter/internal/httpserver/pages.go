@@ -25,6 +25,7 @@ type pages struct {
 	live          http.Handler
 	ready         func() bool
 	pprof         bool
+	command       string                      // that starts programs whose ranks come here
 	reload        func(context.Context) error // reads the rules anew; nil: nobody may ask for that
 }
 
@@ -63,7 +64,7 @@ func (p pages) mux() (http.Handler, error) {
 	}
 
 	mux := http.NewServeMux()
-	if err := page.Serve(mux, version.Info(), links); err != nil {
+	if err := page.Serve(mux, version.Info(), p.command, links); err != nil {
 		return nil, err
 	}
 	mux.Handle("/api/v1/", made(p.api))

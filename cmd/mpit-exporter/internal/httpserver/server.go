@@ -39,6 +39,7 @@ type Config struct {
 	Live          http.Handler                    // what jobs do now
 	Reload        func(ctx context.Context) error // reads the rules anew; nil: nobody may ask for that
 	Pprof         bool
+	Command       string   // that starts programs whose ranks come to this exporter
 	Names         []string // by which browsers may know the node, besides its own
 
 	MaxRequests, MaxConnections int
@@ -69,6 +70,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		live:          c.Live,
 		ready:         s.ready.Load,
 		pprof:         c.Pprof,
+		command:       c.Command,
 		reload:        c.Reload,
 	}.mux()
 	if err != nil {

@@ -212,5 +212,14 @@ func newRegistry(more ...prometheus.Collector) *prometheus.Registry {
 	return r
 }
 
+// ExecCommand returns the command that starts programs whose ranks come to this exporter.
+func (n *Node) ExecCommand() string {
+	command := cli.ProgramName + " exec --calls "
+	if path := n.socket.Named(); path != "" {
+		command += "--socket=" + path + " "
+	}
+	return command + "--"
+}
+
 // Reload reads the rules anew. The error has a line for each mistake: the old rules stay in force.
 func (n *Node) Reload(ctx context.Context) error { return n.reload.now(ctx) }

@@ -41,7 +41,7 @@ export class CallTable {
           unseen: true,
           class: "bars detail",
           make: makeBar,
-          fill: (bar, c) => fillBar(bar, [{ name: "waiting", share: Math.min(c.share, 1) }]),
+          fill: (bar, c) => fillBar(bar, [{ name: "of the time", class: "collective", share: Math.min(c.share, 1) }]),
         },
         {
           name: "calls",

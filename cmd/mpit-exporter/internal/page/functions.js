@@ -16,7 +16,7 @@ export class Functions {
   constructor(figure) {
     this.heat = new Heat(figure, {
       title: "Functions by rank",
-      ramp: "waiting",
+      ramp: "calls",
       low: "0 %",
       high: "100 % of the rank's time",
       most: 40,

@@ -44,8 +44,7 @@ export class Heat {
     figure.append(
       element("h3", { id: `${id}-title` }, title),
       this.caption,
-      this.readout,
-      element("div", { class: "canvas" }, canvas),
+      element("div", { class: "canvas" }, canvas, this.readout),
       legend,
       this.details,
     );

@@ -4,9 +4,9 @@ import { fillBar, makeBar, partsOf } from "./bar.js";
 import { CallTable, UnderWay } from "./calls.js";
 import { byId, element, plain, say, shape } from "./dom.js";
 import { Functions } from "./functions.js";
-import { nameOf, stateClass } from "./jobs.js";
+import { nameOf, showState, stateClass } from "./jobs.js";
 import { Levels } from "./levels.js";
-import { duration, percent } from "./number.js";
+import { duration, moment, percent } from "./number.js";
 import { OverTime } from "./overtime.js";
 import { Peers } from "./peers.js";
 import { RankTable } from "./ranktable.js";
@@ -65,7 +65,7 @@ export class Job {
     byId("job").className = stateClass(verdict);
     say(byId("job-title"), plain(`Job ${nameOf(job)}`));
     say(byId("job-about"), plain(about(report)));
-    say(byId("verdict"), plain(verdict.text));
+    showState(byId("verdict"), verdict);
     const parts = partsOf(verdict);
     byId("bar").hidden = !parts;
     if (!parts) return;
@@ -75,16 +75,16 @@ export class Job {
 }
 
 // about says what a job is.
-function about({ job, time, left_out: leftOut }) {
+function about({ job, time, ranks, left_out: leftOut }) {
   const lasted = job.started ? (Date.parse(job.ended ?? time) - Date.parse(job.started)) / 1000 : NaN;
   return [
     `user ${job.user}`,
     job.world ? `world ${job.world}` : "",
     `${job.observed} of ${job.world_size} ranks`,
-    job.nodes === 1 ? "1 node" : `${job.nodes} nodes`,
+    job.nodes === 1 ? (ranks[0]?.node ?? "1 node") : `${job.nodes} nodes`,
     job.library,
     job.started
-      ? `began ${new Date(job.started).toLocaleString()}, ${job.ended ? "ended after" : "for"} ${duration(lasted)}`
+      ? `began ${moment(job.started)}, ${job.ended ? "ended after" : "for"} ${duration(lasted)}`
       : "",
     job.program,
     leftOut ? `${leftOut} ranks and series are left out` : "",
@@ -93,7 +93,9 @@ function about({ job, time, left_out: leftOut }) {
     .join(" · ");
 }
 
-const meanings = { waiting: "waiting for late ranks" }; // of the others it is their name
+// meaning is what a part of a bar stands for. In a call that goes on it isn't known what the waiting is for.
+const meaning = ({ name }, { state }) =>
+  name === "waiting" && state !== "waiting" ? "waiting for late ranks" : name;
 
 // legend says what a bar's colours are, and over which time.
 function legend(list, parts, report) {
@@ -108,7 +110,7 @@ function legend(list, parts, report) {
           shape(
             "svg",
             { class: "swatch", viewBox: "0 0 1 1", "aria-hidden": "true" },
-            shape("rect", { class: p.name, width: 1, height: 1 }),
+            shape("rect", { class: p.name.replace(" ", "-"), width: 1, height: 1 }),
           ),
           element("span"),
         ),
@@ -119,7 +121,7 @@ function legend(list, parts, report) {
   parts.forEach((p, i) =>
     say(
       list.children[i].lastChild,
-      (meanings[p.name] ?? p.name) + (p.name === "deadlock" ? "" : ` ${percent(p.share)}`),
+      meaning(p, report.verdict) + (parts.length === 1 ? "" : ` ${percent(p.share)}`),
     ),
   );
   say(list.lastChild, report.whole ? "since the job began" : `in the last ${Math.round(report.seconds)} s`);

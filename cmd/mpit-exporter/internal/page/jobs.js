@@ -7,6 +7,19 @@ import { byId, element, foreign, plain, say } from "./dom.js";
 import { duration } from "./number.js";
 import { count } from "./ranges.js";
 
+// From so many jobs on they can be searched; fewer are seen at a glance.
+const many = 8;
+
+// calm are the states of jobs that need no attention.
+const calm = new Set(["healthy", "idle", "cancelled", "unknown"]);
+
+// longestName is how many characters of a job's name stand in the list.
+const longestName = 48;
+
+// inShort leaves the middle of a long name out: its end tells jobs apart as often as its beginning.
+const inShort = (name) =>
+  name.length > longestName ? `${name.slice(0, longestName / 2)}…${name.slice(1 - longestName / 2)}` : name;
+
 export const keyOf = (j) => JSON.stringify([j.jobid, j.world, j.user]);
 
 // nameOf is what a job is called: its number, and its name or that of its program.
@@ -32,11 +45,20 @@ export function showJobs(jobs, time, chosen) {
   byId("no-jobs").hidden = jobs.length > 0;
   const list = byId("jobs");
   list.hidden = jobs.length === 1 && chosen !== null && sameJob(jobs[0].job, chosen); // all of it stands below
+  list.classList.toggle("many", jobs.length > many);
+  byId("all-jobs").hidden = jobs.length < 2;
+  byId("find").parentElement.hidden = jobs.length <= many;
+  const needy = jobs.filter((j) => !calm.has(j.verdict.state)).length;
+  say(
+    byId("attention"),
+    `${needy === 0 ? "None" : needy} of ${jobs.length} jobs ${needy === 1 ? "needs" : "need"} attention`,
+  );
   const keys = jobs.map((j) => keyOf(j.job));
   for (const key of [...shown.keys()].filter((k) => !keys.includes(k))) shown.delete(key);
   jobs.forEach((j, i) => {
     if (!shown.has(keys[i])) shown.set(keys[i], makeEntry());
     fillEntry(shown.get(keys[i]), j, time, chosen);
+    shown.get(keys[i]).item.hidden = jobs.length > many && !found(j, byId("find").value);
   });
   const order = keys.join("\0");
   if (list.order === order) return;
@@ -44,10 +66,19 @@ export function showJobs(jobs, time, chosen) {
   list.replaceChildren(...keys.map((key) => shown.get(key).item));
 }
 
+// found says whether all words of a search are in what is said of a job.
+function found({ job, verdict }, search) {
+  const text = [nameOf(job), job.user, job.program, verdict.state, verdict.text].join(" ").toLowerCase();
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
 function makeEntry() {
   const link = element("a", { class: "job" }, foreign(""));
   const small = element("span", { class: "faint" });
-  const verdict = element("p", { class: "sentence" }, foreign(""));
+  const verdict = element("p", { class: "sentence" }, element("strong", { class: "state" }), " ", foreign(""));
   const bar = makeBar();
   return { link, small, verdict, bar, item: element("li", {}, element("div", {}, link, " ", small), verdict, bar) };
 }
@@ -55,13 +86,20 @@ function makeEntry() {
 function fillEntry(entry, j, time, chosen) {
   entry.item.className = `${stateClass(j.verdict)}${j.job.ended ? " over" : ""}`;
   entry.link.href = of({ jobid: j.job.jobid, world: j.job.world, user: j.job.user });
-  say(entry.link.firstChild, plain(nameOf(j.job)));
+  say(entry.link.firstChild, plain(inShort(nameOf(j.job))));
+  entry.link.title = plain(nameOf(j.job));
   if (chosen && sameJob(j.job, chosen)) entry.link.setAttribute("aria-current", "true");
   else entry.link.removeAttribute("aria-current");
   say(entry.small, plain(about(j, time)));
-  say(entry.verdict.firstChild, plain(j.verdict.text));
+  showState(entry.verdict, j.verdict);
   fillBar(entry.bar, partsOf(j.verdict));
 }
 
+// showState shows the word of a job's state, and why.
+export function showState(where, { state, text }) {
+  say(where.firstChild, state);
+  say(where.lastChild, plain(text.startsWith(`${state}: `) ? text.slice(state.length + 2) : text));
+}
+
 // stateClass is the class of what is coloured by the state of a job.
-export const stateClass = (verdict) => "is-" + verdict.state.replace(" ", "-");
+export const stateClass = (verdict) => "is-" + verdict.state.replaceAll(" ", "-");

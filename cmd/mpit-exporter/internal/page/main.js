@@ -21,6 +21,7 @@ const state = {
   time: "",
   chosen: null, // the job that is looked at
   past: new Map(), // of each job, as long as it is here
+  opened: "", // the job whose variables have been shown at once, where there is nothing else to see
   said: "", // the last state that has been read out
   paused: false,
   failures: 0,
@@ -59,7 +60,7 @@ async function askAll() {
   if (state.chosen !== chosen) return "";
   if (!report) return `Job ${plain(chosen.jobid)} is not here, or is here no more.`;
   await show(report);
-  await variables.ask();
+  if (byId("variables-shown").open) await variables.ask();
   return "";
 }
 
@@ -72,18 +73,21 @@ async function show(report) {
   const title = `${report.verdict.state}: job ${plain(nameOf(report.job))} – MPI_T exporter`;
   if (document.title !== title) document.title = title;
   say(byId("at"), `as of ${clock(report.time)}${state.paused ? ", paused" : ""}`);
-  tell(report);
   const { jobid, world, user } = report.job;
   const first = report.ranks.toSorted((a, b) => a.rank - b.rank)[0];
   variables.look(inAddress().rank ?? (first ? { jobid, world, user, rank: first.rank, dup: first.dup ?? 0 } : null));
   if (variables.rank) variables.showRanks(report.ranks);
-  await job.show(report, past);
+  if (state.opened !== key) byId("variables-shown").open ||= !report.verdict.efficiency || inAddress().filter !== "";
+  state.opened = key;
+  const shown = job.show(report, past);
+  tell(report);
+  await shown;
 }
 
 // tell tells those who don't see the page when what is to be said of the job has changed in kind, not in its figures.
 function tell({ job: { jobid }, verdict }) {
   const said = `${jobid} ${verdict.state}`;
-  if (state.said !== said) say(byId("said"), plain(`Job ${jobid}: ${verdict.text}`));
+  if (state.said !== said) say(byId("said"), plain(`Job ${jobid}: ${byId("verdict").textContent}`));
   state.said = said;
 }
 
@@ -105,12 +109,15 @@ async function ask() {
     const failed = error.name === "TimeoutError" ? "it takes too long" : error.message;
     problem =
       error instanceof Refused || error instanceof TypeError || error.name === "TimeoutError"
-        ? `The exporter does not answer: ${failed}. It is asked again.`
+        ? `The exporter does not answer: ${failed}. ` +
+          (state.time ? `The figures are those of ${clock(state.time)}. ` : "") +
+          "It is asked again."
         : `This page has failed: ${failed}`;
   }
   state.asking = false;
   say(byId("problem"), problem);
   byId("problem").hidden = problem === "";
+  document.body.classList.toggle("stale", state.failures > 0);
   if (state.again) ask();
   else wait();
 }
@@ -136,8 +143,17 @@ addEventListener("hashchange", () => {
   ask();
 });
 byId("rank-table").addEventListener("click", (event) => {
-  if (event.target.closest("a")) byId("variables").scrollIntoView();
+  if (!event.target.closest("a")) return;
+  byId("variables-shown").open = true;
+  byId("variables").scrollIntoView();
 });
+byId("variables-shown").addEventListener("toggle", () => {
+  if (byId("variables-shown").open && state.chosen) ask();
+});
+byId("jobs").addEventListener("click", (event) => {
+  if (event.target.closest("a")) byId("job").scrollIntoView({ block: "nearest" });
+});
+byId("find").addEventListener("input", () => showJobs(state.jobs, state.time, state.chosen));
 byId("whole").checked = inAddress().whole;
 byId("whole").addEventListener("change", () => {
   note("whole", byId("whole").checked ? "1" : "");
@@ -150,6 +166,7 @@ byId("interval").addEventListener("change", () => {
 byId("pause").addEventListener("click", () => {
   state.paused = !state.paused;
   byId("pause").setAttribute("aria-pressed", String(state.paused));
+  document.body.classList.toggle("paused", state.paused);
   clearTimeout(state.timer);
   if (state.paused) say(byId("at"), byId("at").textContent + ", paused");
   else ask();

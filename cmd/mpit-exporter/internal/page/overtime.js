@@ -25,7 +25,7 @@ export class OverTime {
       low: "0 %",
       high: "100 % useful",
       others: [
-        ["hung", "in one call for more than 10 s"],
+        ["stuck", "in one call for more than 10 s"],
         ["blank", "not observed"],
       ],
       most: 50,
@@ -57,7 +57,7 @@ export class OverTime {
           for (let column = 0; column < moments.length; column++)
             for (let i = 0; i < ranks.length; i++) put(i, column, past.value(i, column));
         },
-        rowName: (i) => named(ranks[i]),
+        rowName: (i) => (i === row ? `late ${named(ranks[i])}` : named(ranks[i])),
         marked: row >= 0 ? [row] : [],
         feet: [
           { column: 0, text: clock(moments[0].time) },

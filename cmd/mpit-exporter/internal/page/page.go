@@ -60,8 +60,9 @@ type Link struct {
 	Address, Text, Description string
 }
 
-// Serve serves the live page at / and its files. What of it is the same for all is made here, once.
-func Serve(mux *http.ServeMux, version string, links []Link) error {
+// Serve serves the live page at / and its files. What of it is the same for all is made here, once. A page without jobs
+// shows the command that starts programs whose ranks come to this exporter.
+func Serve(mux *http.ServeMux, version, command string, links []Link) error {
 	t, err := template.ParseFS(pageFiles, "index.html")
 	if err != nil {
 		return fmt.Errorf("reading the live page: %w", err)
@@ -71,9 +72,9 @@ func Serve(mux *http.ServeMux, version string, links []Link) error {
 	}
 	var index bytes.Buffer
 	if err := t.Execute(&index, struct {
-		Version string
-		Links   []Link
-	}{version, links}); err != nil {
+		Version, Command string
+		Links            []Link
+	}{version, command, links}); err != nil {
 		return fmt.Errorf("making the live page: %w", err)
 	}
 	mux.Handle("/{$}", pageFile("index.html", index.Bytes()))

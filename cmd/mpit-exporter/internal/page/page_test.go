@@ -16,7 +16,7 @@ import (
 // from elsewhere.
 func TestPageFiles(t *testing.T) {
 	handler := http.NewServeMux()
-	require.NoError(t, Serve(handler, "1.0", nil))
+	require.NoError(t, Serve(handler, "1.0", "mpit-exporter exec --", nil))
 	files, err := fs.ReadDir(pageFiles, ".")
 	require.NoError(t, err)
 	require.Greater(t, len(files), 5)

@@ -11,11 +11,13 @@ import { Rows } from "./rows.js";
 const few = 8;
 
 const share = (x) => (Number.isNaN(x) ? "–" : percent(x));
-const parts = (r) =>
+// parts divides a rank's time. Of one that the others wait for, much useful time is nothing good.
+const parts = (r, late) =>
   Number.isNaN(useful(r))
     ? null
     : ["useful", ...kinds, ...over.filter((name) => kind(r, name) > 0)].map((name) => ({
         name,
+        class: name === "useful" && late ? "late" : name,
         share: name === "useful" ? useful(r) : kind(r, name),
       }));
 
@@ -29,7 +31,7 @@ export class RankTable {
           title: "Rank",
           class: "ranks",
           make: () => element("span", {}, element("a"), element("div", { class: "faint" })),
-          fill: (made, g) => fillRank(made, g, this.job),
+          fill: (made, g) => fillRank(made, g, this.job, this.isLate(g)),
         },
         { name: "useful", title: "Useful", number: true, class: "measured", text: ([r]) => share(useful(r)) },
         {
@@ -38,7 +40,7 @@ export class RankTable {
           unseen: true,
           class: "bars measured",
           make: makeBar,
-          fill: (bar, [r]) => fillBar(bar, parts(r)),
+          fill: (bar, g) => fillBar(bar, parts(g[0], this.isLate(g))),
         },
         ...kinds.map((name) => ({
           name,
@@ -55,6 +57,12 @@ export class RankTable {
     byId("fold").addEventListener("change", () => this.show(this.report));
   }
 
+  // isLate says whether a line is of the rank that the others wait for.
+  isLate(group) {
+    const { late } = this.report.verdict;
+    return Boolean(late) && group.some((r) => r.rank === late.rank && (r.dup ?? 0) === (late.dup ?? 0));
+  }
+
   show(report) {
     this.report = report;
     this.job = report.job;
@@ -67,10 +75,10 @@ export class RankTable {
   }
 }
 
-function fillRank(made, group, { jobid, world, user }) {
+function fillRank(made, group, { jobid, world, user }, late) {
   const [r] = group;
   const address = of({ jobid, world, user, rank: r.rank, dup: r.dup });
   if (made.firstChild.getAttribute("href") !== address) made.firstChild.href = address;
   say(made.firstChild, group.length === 1 && r.dup ? `${r.rank} (dup ${r.dup})` : numbers(group));
-  say(made.lastChild, group.length > 1 ? plain(count(group.length)) : "");
+  say(made.lastChild, group.length > 1 ? plain(count(group.length)) : late ? "late" : "");
 }

@@ -159,7 +159,18 @@ export class Strip {
     if (!cell && !this.cell) return;
     this.cell = cell;
     say(this.readout, cell ? this.what.text(cell.row, cell.column) : "");
+    if (cell) this.place(cell);
     this.draw();
+  }
+
+  // place puts the words beside their cell, where they hide no cell above it and are not cut off.
+  place({ row, column }) {
+    const { area, what, readout } = this;
+    const x = area.left + ((column + 0.5) * area.width) / what.columns;
+    const half = x > area.left + area.width / 2;
+    readout.style.left = half ? "auto" : `${x + 12}px`;
+    readout.style.right = half ? `${area.left + area.width - x + 12}px` : "auto";
+    readout.style.top = `${(row + 1) * area.each + 6}px`;
   }
 
   pressed(event) {

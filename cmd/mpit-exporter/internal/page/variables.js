@@ -4,6 +4,7 @@
 import { inAddress, note, of } from "./address.js";
 import { Refused, askCatalogue, askValues, sameRank } from "./api.js";
 import { byId, element, foreign, plain, say } from "./dom.js";
+import { moment } from "./number.js";
 import { stateOf } from "./ranges.js";
 import { History, chosen, groups } from "./series.js";
 import { Tree, branches } from "./tree.js";
@@ -157,7 +158,7 @@ function showAbout(r) {
     ["Program", r.executable],
     ["Threads", r.thread_level],
     ["Partition", r.partition],
-    ["Since", r.started ? new Date(r.started).toLocaleString() : ""],
+    ["Since", r.started ? moment(r.started) : ""],
     ["Job by the kernel's word", r.jobid_check === "unknown" ? "" : r.jobid_check],
   ].filter(([, text]) => text !== undefined && text !== "");
   const list = byId("about");

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -80,6 +81,14 @@ func (s *AgentSocket) Close() error {
 	err := s.Listener.Close()
 	s.removeDir()
 	return err
+}
+
+// Named returns the path where the flag named one; "": ranks find the socket by themselves.
+func (s *AgentSocket) Named() string {
+	if s.dir != "" {
+		return ""
+	}
+	return s.Path()
 }
 
 func (s *AgentSocket) removeDir() {
@@ -175,3 +184,21 @@ func socketError(what, flag, path string, err error) error {
 
 // ControlBeside is where the control socket of an exporter is by default that has this agent socket.
 func ControlBeside(agent string) string { return filepath.Join(filepath.Dir(agent), ControlFile) }
+
+// Missing returns where ranks look for the socket of an exporter, if there is none; named is the one that they are
+// told of, if any.
+func Missing(named string) string {
+	places := []string{named}
+	if named == "" {
+		places = []string{filepath.Join(SystemRunDir, Dir, AgentFile)}
+		if user := os.Getenv("XDG_RUNTIME_DIR"); user != "" {
+			places = append(places, filepath.Join(user, Dir, AgentFile))
+		}
+	}
+	for _, path := range places {
+		if _, err := os.Stat(path); err == nil {
+			return ""
+		}
+	}
+	return strings.Join(places, " or ")
+}

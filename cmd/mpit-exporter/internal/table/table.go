@@ -42,6 +42,20 @@ func Width(s string) int { return displaywidth.String(s) }
 // Shorten cuts a text after so many columns.
 func Shorten(s string, columns int) string { return displaywidth.TruncateString(s, columns, "…") }
 
+// Middle leaves the middle of a text out so that it takes so many columns.
+func Middle(s string, columns int) string {
+	if Width(s) <= columns {
+		return s
+	}
+	begin := displaywidth.TruncateString(s, columns/2+1, "…")
+	runes := []rune(s)
+	end := len(runes)
+	for room := columns - Width(begin); end > 0 && Width(string(runes[end-1:])) <= room; {
+		end--
+	}
+	return begin + string(runes[end:])
+}
+
 // Wrap breaks a text into lines of so many columns, the first of which has less room; 0: there is no bound.
 func Wrap(text string, columns, first int) (lines []string) {
 	if columns <= 0 {

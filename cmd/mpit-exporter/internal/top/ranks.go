@@ -126,14 +126,16 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 		return late != nil && len(of.ranks) == 1 && late.Rank == of.first.Rank && late.Dup == of.first.Dup
 	}
 	for _, of := range groups {
-		tone := Usual
+		tone, state := Usual, stateOf(of.first)
 		switch {
 		case of.first.End != "" && of.first.End != "finalize":
 			tone = Bad
-		case of.first.State == "late", isLate(of):
+		case of.first.State == "late":
 			tone = Poor
+		case isLate(of):
+			tone, state = Poor, "late"
 		}
-		row := cells(tone, of.name(), "", "", "", "", "", "", "", "", stateOf(of.first), of.host())
+		row := cells(tone, of.name(), "", "", "", "", "", "", "", "", state, of.host())
 		if of.first.Time.Sum() > 0 {
 			for i, sum := range of.sums {
 				row[1+i] = Piece{Text: units.Percent(sum / float64(len(of.ranks))), Tone: tone}

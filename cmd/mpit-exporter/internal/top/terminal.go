@@ -110,8 +110,8 @@ func style(t Tone) tcell.Style {
 		return tcell.StyleDefault.Dim(true)
 	case Good:
 		return colour(2)
-	case Poor:
-		return colour(3)
+	case Poor: // yellow letters can't be read on white
+		return colour(0).Background(color.PaletteColor(3))
 	case Bad:
 		return colour(1)
 	case Picked:

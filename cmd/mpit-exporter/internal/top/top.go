@@ -38,14 +38,19 @@ func (v *View) Screen(columns, lines int) []Line {
 		return crop(append(all, nil, Line{{Text: "No rank has come yet. Start programs with mpit-exporter exec."}}),
 			columns, lines)
 	}
+	r, room := v.Reports[v.Picked], 0
 	if len(v.Reports) > 1 {
-		all = append(all, v.jobs(max(3, lines/5))...)
-		all = append(all, nil)
+		room = max(3, lines/5)
+		lines -= 2 // of the list: its heading, and what is empty below it
 	}
-	r := v.Reports[v.Picked]
-	all = append(all, v.about(r, columns)...)
-	all = append(all, v.details(r, columns, lines-len(all))...)
-	return crop(all, columns, lines)
+	below := v.about(r, columns)
+	below = append(below, v.details(r, columns, lines-len(all)-min(room, len(v.Reports))-len(below))...)
+	if room > 0 { // the jobs have what the picked one leaves free
+		all = append(all, v.jobs(max(room, lines-len(all)-len(below)), columns)...)
+		all = append(all, nil)
+		lines += 2
+	}
+	return crop(append(all, below...), columns, lines)
 }
 
 // Plain draws all of every job, for what is no terminal.
@@ -103,7 +108,7 @@ func interval(r *job.Report) string {
 }
 
 // jobs are a line for each job.
-func (v *View) jobs(room int) []Line {
+func (v *View) jobs(room, columns int) []Line {
 	g := grid{columns: []column{{name: "  JOB"}, {name: "PROGRAM"}, {name: "USER"}, {name: "RANKS", number: true},
 		{name: "VERDICT"}, {name: ""}}}
 	for i, r := range v.Reports {
@@ -114,9 +119,15 @@ func (v *View) jobs(room int) []Line {
 		}
 		badge, text := judged(r)
 		row := cells(Usual, "", path.Base(r.Job.Program), r.Job.User, fmt.Sprint(r.Job.Observed), "", text)
-		row[0] = Piece{Text: mark + v.name(r), Tone: tone}
+		row[0] = Piece{Text: mark + table.Middle(v.name(r), max(columns/4, 20)), Tone: tone}
 		row[4] = badge
 		g.rows = append(g.rows, row)
+	}
+	if columns < 100 { // the verdict says more than the program's and the user's name
+		g.columns = slices.Delete(g.columns, 1, 3)
+		for i := range g.rows {
+			g.rows[i] = slices.Delete(g.rows[i], 1, 3)
+		}
 	}
 	if first := v.Picked - room + 2; first > 0 && len(g.rows) > room {
 		g.rows = g.rows[first:]
@@ -141,8 +152,8 @@ func (v *View) name(r *job.Report) string {
 // judged is the verdict's word, and what is to be said besides.
 func judged(r *job.Report) (badge Piece, text string) {
 	state, text := r.Verdict.State, mapping.OneLine(r.Verdict.Text)
-	tone, all := Poor, job.States()
-	switch at := slices.IndexFunc(all, func(s job.State) bool { return s.Word == state }); all[max(at, 0)].Colour {
+	tone := Poor
+	switch colourOf(r) {
 	case "hung":
 		tone = Bad
 	case "useful":
@@ -154,10 +165,21 @@ func judged(r *job.Report) (badge Piece, text string) {
 	return Piece{Text: strings.ToUpper(state), Tone: tone}, strings.TrimSpace(text)
 }
 
-// about says which job it is, what is to be said of it, and how efficient it is.
+// colourOf is the colour of a job's state.
+func colourOf(r *job.Report) string {
+	all := job.States()
+	at := slices.IndexFunc(all, func(s job.State) bool { return s.Word == r.Verdict.State })
+	return all[max(at, 0)].Colour
+}
+
+// about says what is to be said of a job, which one it is, and how efficient it is.
 func (v *View) about(r *job.Report, columns int) []Line {
 	j := &r.Job
-	title := "Job " + v.name(r)
+	name := v.name(r)
+	if columns > 0 {
+		name = table.Middle(name, max(columns/3, 20))
+	}
+	title := "Job " + name
 	if name := strings.Trim(mapping.OneLine(j.Name)+", "+mapping.OneLine(path.Base(j.Program)), ", "); name != "" &&
 		name != "." {
 		title += ": " + name
@@ -180,7 +202,7 @@ func (v *View) about(r *job.Report, columns int) []Line {
 		}
 		title += state + time.Duration(lasted*float64(time.Second)).Truncate(time.Second).String()
 	}
-	lines := []Line{{{Text: title, Tone: Heading}}}
+	var lines []Line
 	badge, text := judged(r)
 	for i, part := range table.Wrap(text, columns, table.Width(badge.Text)+2) {
 		if i == 0 {
@@ -189,17 +211,23 @@ func (v *View) about(r *job.Report, columns int) []Line {
 			lines = append(lines, Line{{Text: part}})
 		}
 	}
-	if e := r.Verdict.Efficiency; e != nil {
-		waiting := e.Communication - e.Parallel
+	lines = append(lines, Line{{Text: title, Tone: Heading}})
+	// How well a job that can't go on did before says nothing of it.
+	if e := r.Verdict.Efficiency; e != nil && colourOf(r) != "hung" {
+		most, waits := e.Communication, "waiting for late ranks"
+		if r.Verdict.State == job.Waits {
+			most, waits = 1, "waiting" // whichever rank it may be for
+		}
+		waiting := max(most-e.Parallel, 0)
 		var line Line
 		if columns > 0 {
-			full, inside, waits := strip(min(columns/4, 30), e.Parallel, waiting)
+			full, inside, waited := strip(min(columns/4, 30), e.Parallel, waiting)
 			line = Line{{Text: full, Tone: Good}, {Text: inside},
-				{Text: waits, Tone: Poor}, {Text: " "}}
+				{Text: waited, Tone: Poor}, {Text: " "}}
 		}
 		lines = append(lines, append(line, Piece{Text: fmt.Sprintf(
-			"%s useful, %s waiting for late ranks, %s communication", units.Percent(e.Parallel),
-			units.Percent(waiting), units.Percent(1-e.Communication))}))
+			"%s useful, %s %s, %s communication", units.Percent(e.Parallel),
+			units.Percent(waiting), waits, units.Percent(1-most))}))
 	}
 	return lines
 }

@@ -187,6 +187,47 @@ func TestSeveralJobs(t *testing.T) {
 	assert.Contains(t, text(v.Screen(80, 24)), "> 4716 ", "however far down it is")
 }
 
+// For each kind of job the first 200 characters hold its state, where and which rank, spaces aside.
+func TestFirstGlance(t *testing.T) {
+	for _, test := range []struct {
+		job  played
+		want []string
+	}{
+		{healthy, []string{"HEALTHY", "92 % useful"}},
+		{imbalanced, []string{"LATE RANK", "MPI_Allreduce on residual", "for rank 2 on node7"}},
+		{large, []string{"LATE RANK", "MPI_Allreduce on residual", "for rank 2 on node7"}},
+		{hung, []string{"WAITING", "2 different calls"}},
+		{killed, []string{"CRASHED", "rank 2 on node7", "MPI_Finalize"}},
+		{bare, []string{"UNKNOWN", "no MPI call has been measured"}},
+		{played{id: "4717", program: "solver", ranks: append(several(3, does{allreduce: 1, long: &barrier, running: 371}),
+			does{})}, []string{"WAITING", "3 of 4 ranks have been in MPI_Barrier on halo"}},
+		{played{id: strings.Repeat("4718-a-long-name-of-a-job", 6), program: "stencil", ranks: imbalanced.ranks},
+			[]string{"LATE RANK", "MPI_Allreduce on residual", "for rank 2 on node7"}},
+	} {
+		for _, size := range sizes {
+			v := View{Reports: []*job.Report{test.job.report(t)}}
+			glance := []rune(strings.Join(strings.Fields(text(v.Screen(size[0], size[1]))), " "))
+			for _, want := range test.want {
+				assert.Contains(t, string(glance[:min(len(glance), 200)]), want, "%s at %d columns", test.job.id, size[0])
+			}
+		}
+	}
+}
+
+// Lines that the picked job leaves free are the others'.
+func TestManyJobs(t *testing.T) {
+	var v View
+	for i := range 10 {
+		j := imbalanced
+		j.id = fmt.Sprint(4700 + i)
+		v.Reports = append(v.Reports, j.report(t))
+	}
+	screen := text(v.Screen(120, 40))
+	for i := range 10 {
+		assert.Contains(t, screen, fmt.Sprintf(" %d  ", 4700+i))
+	}
+}
+
 // Time isn't sorted with bytes, and what doesn't move isn't shown.
 func TestVariables(t *testing.T) {
 	look := func(second int, scale float64) *api.ValueList {
