@@ -1,7 +1,10 @@
 package dashboards
 
 import (
+	"strings"
+
 	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // The families of the call profile: see docs/calls.md.
@@ -16,9 +19,7 @@ const (
 
 // Kinds of functions, as patterns of their names; of each kind what is non-blocking and persistent, too.
 const (
-	sendingCalls = "MPI_(([BRS]s|Is|I[brs]s|S)end|I?[Ss]endrecv(_replace)?|R?([Pp]ut|[Aa]ccumulate))"
-	// synchronising are collectives that no rank leaves before all have come.
-	synchronising   = "MPI_(Barrier|Allreduce|Allgatherv?|Alltoall[vw]?|Reduce_scatter(_block)?)"
+	sendingCalls    = "MPI_(([BRS]s|Is|I[brs]s|S)end|I?[Ss]endrecv(_replace)?|R?([Pp]ut|[Aa]ccumulate))"
 	collectiveCalls = "(?i:MPI_I?(barrier|bcast|gatherv?|scatterv?|reduce(_scatter.*|_init)?|allreduce|allgatherv?|alltoall[vw]?|scan|exscan|neighbor_.+)(_init)?)"
 	completions     = "MPI_(Wait|Test)(all|any|some)?|MPI_Request_get_status.*"
 	pointToPoint    = "(?i:MPI_(I?[brs]?send.*|P(send|recv).+|I?m?recv.*|I?m?probe|isendrecv.*|start(all)?))"
@@ -28,6 +29,9 @@ const (
 
 // named communicators are those of which one series is one communicator, or parts of a split that have one name.
 const namedComms = `comm!~"|unnamed|other|MPI_COMM_SELF"`
+
+// synchronising are collectives that no rank leaves before all have come.
+func synchronising() string { return strings.Join(api.Holding(), "|") }
 
 func ofFunctions(pattern string) string { return ofComms + `, function=~"` + pattern + `"` }
 
@@ -86,7 +90,7 @@ func whole(over func(selector string) string) string {
 func waited(by string, inner, objects func(selector string) string) string {
 	of := func(matchers string) string {
 		return sumBy(process+", comm, function", inner(selector(callTime+"_sum",
-			matchers+", "+namedComms+`, comm=~"$comm", function=~"`+synchronising+`"`)))
+			matchers+", "+namedComms+`, comm=~"$comm", function=~"`+synchronising()+`"`)))
 	}
 	return sumBy(by,
 		of(ofRanks)+" - on (cluster, jobid, world, comm, function) group_left () "+minBy("cluster, jobid, world, comm, "+
@@ -130,7 +134,7 @@ func callTimes() []*panel {
 }
 
 func callWaits() []*panel {
-	synchronised := ofRanks + ", " + namedComms + `, comm=~"$comm", function=~"` + synchronising + `"`
+	synchronised := ofRanks + ", " + namedComms + `, comm=~"$comm", function=~"` + synchronising() + `"`
 	link := &grafana.DataLink{Title: "This rank", URL: ofTheJob(uidCalls, "world", inRow("world"), "rank", cell)}
 	const row = "world, comm, function"
 	bySums := sumBy(process+", comm, function", last(selector(callTime+"_sum", synchronised)))

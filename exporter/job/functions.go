@@ -13,17 +13,6 @@ func isOfFile(function string) bool {
 // finalizes is the function of MPI that a rank may stay in for long although it has done its work.
 const finalizes = "MPI_Finalize"
 
-// waitsForAll says whether no member of a communicator leaves a collective function before all have begun it. Of other
-// functions libraries let ranks go that have what they need.
-func waitsForAll(function string) bool {
-	switch binding(function) {
-	case "MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block", "MPI_Comm_dup",
-		"MPI_Comm_dup_with_info", "MPI_Comm_split", "MPI_Comm_create":
-		return true
-	}
-	return false
-}
-
 func isOfWindow(function string) bool { return strings.HasPrefix(function, "MPI_Win_") }
 
 // directions says what a message call may do; what waits for requests may do both.

@@ -148,7 +148,7 @@ func (g *graph) aim(w *wait) {
 				w.targets = append(w.targets, i)
 			}
 		}
-	case c.Number > 0 && known && waitsForAll(c.Function):
+	case c.Number > 0 && known && api.Holds(c.Function):
 		w.all, w.targets = true, g.behindOn(of, c.Number)
 		call := Call{Called: Called{c.Function, c.Kind, c.Object}}
 		if made := g.calls[call.Called]; made != nil {

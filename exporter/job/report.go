@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -256,7 +257,7 @@ func (c *Call) synchronises() bool {
 	case "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block":
 		return c.Calls > 0 && c.moved() >= c.Calls
 	}
-	return waitsForAll(c.Function)
+	return api.Holds(c.Function)
 }
 
 // moved is how many bytes calls have moved, in all directions.

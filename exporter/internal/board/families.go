@@ -198,9 +198,8 @@ var rankFamilies = []rankFamily{
 		"Bytes in mpit_call_messages_total: a sum of mpit_call_bytes_total. Only for ranks with the call profile.",
 		func(r *portrait) float64 { return r.sums.messageBytes }),
 	ofRank("mpit_call_collectives_total", "{call}", onceProfiled,
-		"Collectives that no rank leaves before all have entered (barrier, allreduce, allgather, alltoall, "+
-			"reduce-scatter), on communicators with a name of their own: a sum of mpit_call_time_seconds_count. Only "+
-			"for ranks with the call profile.",
+		"Collectives that no rank leaves before all have entered (see docs/calls.md), on communicators with a name of "+
+			"their own: a sum of mpit_call_time_seconds_count. Only for ranks with the call profile.",
 		func(r *portrait) float64 { return r.sums.collectives }),
 	ofRank("mpit_call_collective_seconds_total", "", onceProfiled,
 		"Time in mpit_call_collectives_total: a sum of mpit_call_time_seconds_sum. Only for ranks with the call profile.",

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -30,11 +31,9 @@ const (
 	asCollectives                // a histogram of calls
 )
 
-// Functions that hand data to one other rank, and collectives that no rank leaves before all have come. Communicators
-// without a name of their own are many in one series.
+// Functions that hand data to one other rank. Communicators without a name of their own are many in one series.
 var (
 	sendsMessage = regexp.MustCompile(`^MPI_(([BRS]s|Is|I[brs]s|S)end|I?[Ss]endrecv(_replace)?|R?([Pp]ut|[Aa]ccumulate))$`)
-	synchronises = regexp.MustCompile(`^MPI_(Barrier|Allreduce|Allgatherv?|Alltoall[vw]?|Reduce_scatter(_block)?)$`)
 	shared       = []string{"", mapping.Unnamed, "other", "MPI_COMM_SELF"}
 )
 
@@ -53,7 +52,7 @@ func summands(all []*mapping.Series) (list []summand) {
 		case s.Metric.Name != "mpit_call_time_seconds" || s.Histogram == nil:
 		case sendsMessage.MatchString(function):
 			list = append(list, summand{s, asMessages})
-		case synchronises.MatchString(function) && !slices.Contains(shared, label(s, "comm")):
+		case api.Holds(function) && !slices.Contains(shared, label(s, "comm")):
 			list = append(list, summand{s, asCollectives})
 		}
 	}

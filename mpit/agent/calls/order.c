@@ -114,8 +114,10 @@ void order_object_made(int kind, intptr_t handle)
 		return;
 	atomic_thread_fence(memory_order_seq_cst);
 	by = atomic_load(&missed_by);
-	if (by != 0 && by != (uintptr_t)&calls_thread)
+	if (by != 0 && by != (uintptr_t)&calls_thread) {
 		atomic_store_explicit(&order->begun, 0, memory_order_relaxed);
+		order_lost();
+	}
 	atomic_store_explicit(&order->identity, order_mix(OF_WORLD, 0), memory_order_relaxed);
 	atomic_store(&world_entered, true);
 }
@@ -179,12 +181,15 @@ static uint64_t of_string(const char *string)
 	return hash;
 }
 
-/* Of what a part of the parent's members has made among itself. */
+/* Of what a part of the parent's members has made among itself. Of MPI_COMM_WORLD before it could be found here, others
+ * may have counted it. */
 static uint64_t of_group(const struct order *parent, int tag, intptr_t comm)
 {
 	uint64_t identity = parent == NULL ? 0 : atomic_load_explicit(&parent->identity, memory_order_relaxed);
 	uint64_t members = identity == 0 ? 0 : world_members(comm, false);
 
+	if (parent == NULL && !atomic_load(&world_entered))
+		order_lost();
 	return members == 0 ? 0 : next_of(order_mix(order_mix(order_mix(OF_GROUP, identity), (uint64_t)tag), members));
 }
 

@@ -37,7 +37,7 @@ extern _Atomic uint64_t fake_places_asked;
 /* MPI_COMM_WORLD, and how many processes it has. */
 #define FAKE_WORLD 0x77
 #define FAKE_NULL 0x78
-enum { FAKE_WORLD_SIZE = 200 };
+enum { FAKE_WORLD_SIZE = 4096 };
 /* Of every other communicator, or its remote side, and every window: ranks in the world, FAKE_NOBODY: in no world of
  * ours; how many. */
 #define FAKE_NOBODY (-32766)
