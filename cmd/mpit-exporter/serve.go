@@ -16,7 +16,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/httpserver"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/judge"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
@@ -170,7 +169,7 @@ func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.
 	}
 	config := httpserver.Config{
 		TelemetryPath: c.telemetryPath, API: n.Exporter.API(),
-		Metrics: n.Exporter.Handler(n.Registry, n.Runtime, judge.NewNode(n.Exporter.Window)),
+		Metrics: n.Exporter.Handler(n.Registry, n.Runtime, n.Verdicts),
 		// Turns of its own: whoever has one waits for ranks, which the API's don't.
 		Live:  page.NewLive(n.Exporter.Window, place).Handler(api.NewTurns(), n.Logger),
 		Pprof: c.pprof, Names: c.allowedHosts, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections,
