@@ -15,6 +15,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -26,6 +27,10 @@ import (
 )
 
 func main() {
+	// Builds without make, such as go install's, are named by their module.
+	if built, ok := debug.ReadBuildInfo(); ok && version.Version == "" {
+		version.Version = strings.TrimPrefix(built.Main.Version, "v")
+	}
 	// A file name that begins with @ is nothing special: exec hands arguments on as they are.
 	kingpin.EnableFileExpansion = false
 	signals := []os.Signal{syscall.SIGTERM}
@@ -54,7 +59,7 @@ func run(ctx context.Context, args []string, std cli.Stdio) error {
 		"to Prometheus.")
 	app.UsageWriter(std.Out)
 	app.ErrorWriter(std.Err)
-	app.Version(version.Print(strings.ReplaceAll(cli.ProgramName, "-", "_")))
+	app.Version(version.Print(cli.ProgramName))
 	app.HelpFlag.Short('h')
 	cli.Help(app)
 	// What follows a program's name belongs to the program. No command of config runs a program.

@@ -434,6 +434,6 @@ func TestHelpAndVersionGoToStdout(t *testing.T) {
 	assert.Empty(t, help.stderr)
 	version := runBinary(t, nil, "--version")
 	assert.Equal(t, 0, version.status)
-	assert.Contains(t, version.stdout, "mpit_exporter, version")
+	assert.Contains(t, version.stdout, "mpit-exporter, version ")
 	assert.Empty(t, version.stderr)
 }

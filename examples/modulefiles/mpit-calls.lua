@@ -9,6 +9,5 @@ depends_on("mpit-exporter")
 -- A library that is not there would make the dynamic linker complain in front of each program.
 if isFile(library) then
 	prepend_path("LD_PRELOAD", library)
-	setenv("MPIT_CALLS", "1") -- for mpit-exporter exec and TaskProlog
 	setenv("MPIT_CALLS_LIBRARY", library)
 end

@@ -11,6 +11,5 @@ prereq mpit-exporter
 # If the library is missing, the dynamic linker complains before each program.
 if { [file isfile $library] && [file readable $library] } {
     prepend-path LD_PRELOAD $library
-    setenv MPIT_CALLS 1
     setenv MPIT_CALLS_LIBRARY $library
 }

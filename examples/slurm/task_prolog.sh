@@ -3,7 +3,8 @@
 # "export" on standard output into the task's environment. No SPANK plugin is needed.
 #
 # Programs without MPI are left alone; with MPIT_AGENT_DISABLE=1, the user's way out, nothing is preloaded. MPIT_CALLS=1 in a job's environment (sbatch
-# --export=ALL,MPIT_CALLS=1) adds the call profile; a site that wants it for all jobs sets the variable here.
+# --export=ALL,MPIT_CALLS=1) adds the call profile; a site that wants it for all jobs writes : ${MPIT_CALLS:=1} below, and
+# which one into /etc/mpit-exporter/jobs.conf.
 library=${MPIT_AGENT_LIBRARY:-/usr/lib/mpit-exporter/libmpit-agent.so}
 calls=${MPIT_CALLS_LIBRARY:-${library%/*}/libmpit-calls.so}
 

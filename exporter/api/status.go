@@ -39,6 +39,8 @@ type RankStatus struct {
 	JobIDCheck     string     `json:"jobid_check"`            // verified, differs, unknown
 	JobName        string     `json:"jobname,omitempty"`
 	Partition      string     `json:"partition,omitempty"`
+	Account        string     `json:"account,omitempty"` // Slurm's, as is qos
+	QOS            string     `json:"qos,omitempty"`
 	Started        *time.Time `json:"started,omitempty"`
 	Calls          *Calls     `json:"calls,omitempty"` // absent: the rank has no call profile
 	Peer           Peer       `json:"-"`
@@ -167,6 +169,8 @@ func StatusOf(h *mpit.Hello, peer mpit.Peer, of identity.Process) RankStatus {
 		JobIDCheck:     cmp.Or(of.Check, identity.Unknown),
 		JobName:        of.JobName,
 		Partition:      of.Partition,
+		Account:        of.Account,
+		QOS:            of.QOS,
 	}
 	if !h.InitTime.IsZero() {
 		started := h.InitTime // nothing else of h is held

@@ -61,6 +61,9 @@ func claimOf(h *mpit.Hello, k cgroup) claim {
 	c.raw = clean.Label(c.raw)
 	c.Check = Unknown
 	c.JobName, c.Partition = clean.Name(env.jobName()), clean.Name(env.partition())
+	if c.Source == sourceSlurm {
+		c.Account, c.QOS = clean.Name(env.get("SLURM_JOB_ACCOUNT")), clean.Name(env.get("SLURM_JOB_QOS"))
+	}
 	if inPod && c.Partition == "" {
 		c.Partition = clean.Name(env.get("POD_NAMESPACE"))
 	}

@@ -54,6 +54,8 @@ type Process struct {
 	Source      string   // where ID.JobID comes from: slurm, pbs … launcher
 	JobName     string
 	Partition   string
+	Account     string // Slurm's, as is QOS; empty: none
+	QOS         string
 	CgroupJobID string // the job of its control group, as the scheduler numbers jobs; empty: none
 	Check       string // one of Verified, Differs and Unknown
 }

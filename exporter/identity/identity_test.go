@@ -27,13 +27,14 @@ func TestIdentify(t *testing.T) {
 	hello := mpit.Hello{
 		Host: "node7", Rank: 3, LibraryVersion: "Open MPI v4.1.4",
 		Attributes: map[string]string{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_JOB_NAME": "cfd",
-			"PALS_RANKID": "blue\x1b"},
+			"PALS_RANKID": "blue\x1b", "SLURM_JOB_ACCOUNT": "physics", "SLURM_JOB_QOS": "normal\x1b"},
 	}
 	p, err := own.Identify(proc, &hello, mpit.Peer{PID: 12, UID: 1000}, "alice")
 	require.NoError(t, err)
 	assert.Equal(t, Process{
 		ID:     Identity{JobID: "slurm-alice-4711", World: "0", User: "alice", Rank: 3},
 		Source: "slurm", JobName: "cfd", Partition: "node7 3 openmpi blue\uFFFD", CgroupJobID: "4711", Check: Verified,
+		Account: "physics", QOS: "normal\uFFFD",
 	}, p)
 
 	t.Run("without a control group", func(t *testing.T) {

@@ -30,7 +30,8 @@ var sourceLabels = []string{
 // environment is what the agent sends of a rank's environment, where it is there: the list of mpit/agent/identity.c.
 var environment = []string{
 	"MPIT_JOB_ID", "MPIT_CALLS",
-	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER",
+	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_QOS",
+	"SLURM_JOB_USER",
 	"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_HET_JOB_ID", "SLURM_HET_SIZE", "SLURM_CLUSTER_NAME",
 	"SLURMD_NODENAME",
 	"PBS_JOBID", "PBS_JOBNAME", "PBS_QUEUE", "PBS_ARRAY_INDEX",

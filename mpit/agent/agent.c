@@ -63,18 +63,13 @@ bool agent_log_enabled(void)
 	return log_enabled;
 }
 
-void agent_log(const char *format, ...)
+static void write_line(const char *format, va_list args)
 {
 	char line[512];
-	va_list args;
 	int n, m;
 
-	if (!log_enabled)
-		return;
 	n = snprintf(line, sizeof line, "mpit-agent[%ld]: ", (long)getpid());
-	va_start(args, format);
 	m = vsnprintf(line + n, sizeof line - (size_t)n - 1, format, args);
-	va_end(args);
 	n = m < 0 ? n : n + m;
 	if (n > (int)sizeof line - 2)
 		n = (int)sizeof line - 2;
@@ -82,6 +77,39 @@ void agent_log(const char *format, ...)
 	/* One write, so that the lines of many ranks don't mix; that it fails concerns nobody. */
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return;
+}
+
+void agent_log(const char *format, ...)
+{
+	va_list args;
+
+	if (!log_enabled)
+		return;
+	va_start(args, format);
+	write_line(format, args);
+	va_end(args);
+}
+
+/* As mpit-exporter exec does for its own lines. */
+static bool first_rank(void)
+{
+	static const char *const ranks[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID" };
+	const char *rank = NULL;
+
+	for (size_t i = 0; i < sizeof ranks / sizeof *ranks && rank == NULL; i++)
+		rank = getenv(ranks[i]);
+	return rank == NULL || strcmp(rank, "0") == 0;
+}
+
+void agent_warn(const char *format, ...)
+{
+	va_list args;
+
+	if (!log_enabled && !first_rank())
+		return;
+	va_start(args, format);
+	write_line(format, args);
+	va_end(args);
 }
 
 void *array_with_room(void *old, size_t count, size_t *room, size_t element_bytes)

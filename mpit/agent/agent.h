@@ -57,6 +57,9 @@ void agent_measure(bool on);
 void agent_log_init(void);
 bool agent_log_enabled(void);
 void agent_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a line that the user sees without having asked: once a job, of rank 0 where the environment tells ranks
+ * apart. Program's thread, in MPI_Init. */
+void agent_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* An array with room for one more than `count` elements: the old one, or a larger one in its place. NULL: no memory,
  * and the old one stays. */

@@ -20,7 +20,8 @@ static const char *const variables[] = {
 	/* the exporter shows less of a light call profile */
 	"MPIT_CALLS",
 	/* Slurm */
-	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER",
+	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_QOS",
+	"SLURM_JOB_USER",
 	"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_HET_JOB_ID", "SLURM_HET_SIZE", "SLURM_CLUSTER_NAME",
 	"SLURMD_NODENAME",
 	/* PBS, LSF, Flux, Grid Engine, HTCondor */
@@ -144,7 +145,7 @@ static void name_script(struct identity *id)
 		copy_string(id->executable, sizeof id->executable, script);
 }
 
-void identity_fill(struct identity *id, const char *library_version)
+void identity_fill(struct identity *id, const char *library_version, const char *calls)
 {
 	struct utsname system;
 	ssize_t n;
@@ -159,7 +160,7 @@ void identity_fill(struct identity *id, const char *library_version)
 	id->executable[n < 0 ? 0 : n] = '\0';
 	name_script(id);
 	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-		const char *value = getenv(variables[i]);
+		const char *value = strcmp(variables[i], "MPIT_CALLS") == 0 ? calls : getenv(variables[i]);
 
 		if (value != NULL)
 			add(id, variables[i], value);

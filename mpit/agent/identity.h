@@ -36,8 +36,8 @@ struct identity {
 	size_t attribute_count;
 };
 
-/* Everything but rank, size, thread_level, passive, may_write and abi. */
-void identity_fill(struct identity *id, const char *library_version);
+/* Everything but rank, size, thread_level, passive, may_write and abi. calls: words of MPIT_CALLS, NULL: none. */
+void identity_fill(struct identity *id, const char *library_version, const char *calls);
 
 /*
  * What Python has been told to run, of its arguments up to `end`, each ended by a zero: a script, or "-m module" in room.

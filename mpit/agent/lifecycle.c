@@ -12,6 +12,7 @@
 #include "now.h"
 #include "pcontrol.h"
 #include "rank.h"
+#include "site.h"
 #include "tracking.h"
 
 #include <stdatomic.h>
@@ -35,6 +36,7 @@ static const struct abi *_Atomic abi;
 static bool tools_after_init; /* MPI_T is to be initialised after the real MPI_Init */
 static char library_version[512];
 static char deny[DENY_BYTES], requested[DENY_BYTES];
+static struct site_says site;
 static struct link exporter;
 
 static bool is_set(const char *variable)
@@ -106,12 +108,25 @@ static bool initialise_tools(int required)
 	return true;
 }
 
+/* Whether the site lets this rank be observed. */
+static bool site_allows(void)
+{
+	const struct site_rank here = site_rank();
+	char why[160];
+
+	if (!site_read(SITE_FILE, &here, &site, why, sizeof why))
+		agent_warn(SITE_FILE ": %s; no MPI program is observed on this node", why);
+	else if (!site.observe)
+		agent_log(SITE_FILE " leaves this program out; it runs on unobserved");
+	return site.observe;
+}
+
 bool lifecycle_prepare(const void *caller, bool for_world)
 {
 	if (atomic_exchange(&prepared, true))
 		return false;
 	find_mpi(caller);
-	if (abi == NULL || agent_state() != AGENT_IDLE)
+	if (abi == NULL || agent_state() != AGENT_IDLE || !site_allows())
 		return false;
 	return (tools_after_init && for_world) || initialise_tools(THREAD_MULTIPLE);
 }
@@ -130,12 +145,22 @@ static void exiting(void)
 	lifecycle_end(END_EXIT);
 }
 
+/* Words of MPIT_CALLS: the program's, else the site's, else NULL. */
+static const char *calls_wanted(void)
+{
+	const char *value = getenv("MPIT_CALLS");
+
+	return value != NULL ? value : *site.calls != '\0' ? site.calls : NULL;
+}
+
 /* What another library measures, if there is one. */
 static void begin_source(void)
 {
 	static struct source_mpi mpi; /* the source's from then on */
 
-	mpi = (struct source_mpi){ .abi = abi->number, .find = locate_function };
+	if (calls_wanted() != NULL && strcmp(calls_wanted(), "0") == 0)
+		return;
+	mpi = (struct source_mpi){ .abi = abi->number, .find = locate_function, .calls = calls_wanted() };
 	sources_begin(&rank.session, locate_source(), &mpi);
 }
 
@@ -163,7 +188,7 @@ static bool enter_world(const union mpi_object *mpi_session)
  * already. */
 static void begin(const union mpi_object *mpi_session)
 {
-	identity_fill(&rank.identity, library_version);
+	identity_fill(&rank.identity, library_version, calls_wanted());
 	rank.identity.abi = abi->number;
 	rank.identity.thread_level = mpi_session == NULL ? abi->program_level() : -1;
 	rank.identity.passive = tool_level < 3;

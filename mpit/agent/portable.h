@@ -63,7 +63,7 @@ VERSION_OF(pthread_setname_np, "pthread_setname_np", "GLIBC_2.12");
 FIRST_VERSION_OF(pthread_setname_np);
 #endif
 
-/* 2.38: what headers make of strtol, for the numbers in binary that C23 reads. */
+/* 2.38: what headers make of strtol and its like, for the numbers in binary that C23 reads. */
 VERSION_OF(__isoc23_strtol, "strtol", FIRST_GLIBC);
 VERSION_OF(__isoc23_strtoul, "strtoul", FIRST_GLIBC);
 VERSION_OF(__isoc23_strtoull, "strtoull", FIRST_GLIBC);

@@ -44,6 +44,7 @@ struct source_mpi {
 	uint64_t abi;                                        /* docs/internals/protocol.md, HELLO: ABI */
 	/* Of the MPI library: a function by its PMPI_ name, or data; NULL: it has none. */
 	void *(*find)(const char *symbol);
+	const char *calls; /* words of MPIT_CALLS (calls/asked.h); NULL: nothing is asked for */
 };
 
 /* What a call does, as far as it says who waits for whom. Numbers of docs/internals/protocol.md, SAMPLE. */

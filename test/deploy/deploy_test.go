@@ -300,6 +300,6 @@ func TestModuleFiles(t *testing.T) {
 	}
 	assert.Equal(t, "prepend-path LD_PRELOAD "+library+"\nappend-path ASAN_OPTIONS verify_asan_link_order=0\nsetenv "+
 		"MPIT_AGENT_LIBRARY "+library+"\n", module("mpit-exporter"))
-	assert.Equal(t, "prepend-path LD_PRELOAD "+calls+"\nsetenv MPIT_CALLS 1\nsetenv MPIT_CALLS_LIBRARY "+calls+"\n",
+	assert.Equal(t, "prepend-path LD_PRELOAD "+calls+"\nsetenv MPIT_CALLS_LIBRARY "+calls+"\n",
 		module("mpit-calls"))
 }

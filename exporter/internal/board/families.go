@@ -109,12 +109,14 @@ var processLabelled = []struct {
 	{"jobname", func(a *api.RankStatus) string { return a.JobName }},
 	{"partition", func(a *api.RankStatus) string { return a.Partition }},
 	{"jobid_source", func(a *api.RankStatus) string { return a.JobIDSource }},
-	{cgroupLabel, func(a *api.RankStatus) string { return a.CgroupJobID }},
+	{"cgroup_jobid", func(a *api.RankStatus) string { return a.CgroupJobID }},
 	{"jobid_check", func(a *api.RankStatus) string { return a.JobIDCheck }},
+	{"account", func(a *api.RankStatus) string { return a.Account }},
+	{"qos", func(a *api.RankStatus) string { return a.QOS }},
 }
 
-// cgroupLabel is the one of them that is left out where it is empty.
-const cgroupLabel = "cgroup_jobid"
+// leftOut are those of them that are left out where they are empty.
+var leftOut = []string{"cgroup_jobid", "account", "qos"}
 
 func processLabels() (labels []string) {
 	for _, l := range processLabelled {

@@ -292,7 +292,7 @@ func (b *Board) count(r *portrait) {
 func (b *Board) addProcess(r *portrait, s *sheet) {
 	var labels []mapping.Label
 	for _, l := range processLabelled {
-		if value := l.value(&r.rank.About); value != "" || l.name != cgroupLabel {
+		if value := l.value(&r.rank.About); value != "" || !slices.Contains(leftOut, l.name) {
 			labels = append(labels, mapping.Label{Name: l.name, Value: value})
 		}
 	}

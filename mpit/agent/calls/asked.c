@@ -3,7 +3,6 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const words[] = { "0", "1", "sizes", "peers", "light" };
@@ -25,16 +24,16 @@ static bool is(const char *word, const char *there, size_t n)
 	return strlen(word) == n && memcmp(word, there, n) == 0;
 }
 
-static const char *environment(void)
-{
-	const char *value = getenv("MPIT_CALLS");
+static const char *asked = "";
 
-	return value == NULL ? "" : value;
+void calls_ask(const char *list)
+{
+	asked = list == NULL ? "" : list;
 }
 
 bool calls_asked(const char *word)
 {
-	const char *rest = environment(), *there;
+	const char *rest = asked, *there;
 
 	for (size_t n; (n = next_word(&rest, &there)) > 0;)
 		if (is(word, there, n))
@@ -45,7 +44,7 @@ bool calls_asked(const char *word)
 const char *calls_asked_unknown(void)
 {
 	static char sentence[160];
-	const char *rest = environment(), *there;
+	const char *rest = asked, *there;
 
 	for (size_t n; (n = next_word(&rest, &there)) > 0;) {
 		bool known = false;

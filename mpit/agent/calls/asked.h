@@ -9,7 +9,10 @@
 
 #include <stdbool.h>
 
-/* Is this word in MPIT_CALLS? Reads the environment: in begin, not in a call. */
+/* The list, which must stay; NULL: none. What of it takes effect does so in begin. */
+void calls_ask(const char *list);
+
+/* Is this word in the list? */
 bool calls_asked(const char *word);
 
 /* A sentence about the first word that nobody knows, for the agent's log (static storage); NULL: all are known. In

@@ -59,6 +59,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 		*why = "the call profile's library doesn't know the ABI: it is older than the agent";
 		return false;
 	}
+	calls_ask(mpi->calls);
 	calls_state.sizes = calls_asked("sizes");
 	if (!library_find(mpi->find, why))
 		return false;

@@ -13,6 +13,10 @@ int main(void)
 	gate_prepare();
 	test_a_string_is_padded_with_zeros();
 	test_a_frame_over_the_bound_is_never_sent();
+	test_what_the_site_says();
+	test_a_wrong_file_of_the_sites();
+	test_shares_of_jobs();
+	test_any_text_is_a_file_of_the_sites();
 	test_deny_list();
 	test_open_list();
 	test_values_are_widened();

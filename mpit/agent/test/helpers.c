@@ -308,7 +308,7 @@ int begin_conversation(bool passive)
 	snprintf(path, sizeof path, "%s/agent.sock", directory);
 	setenv("MPIT_SOCKET", path, 1);
 	listening = listen_at(path);
-	identity_fill(&identity, "Fake MPI 1\nsecond line");
+	identity_fill(&identity, "Fake MPI 1\nsecond line", NULL);
 	CHECK(strcmp(identity.library_version, "Fake MPI 1") == 0);
 	link_of_rank = (struct link){ .identity = &identity, .session = &session };
 	identity.passive = passive;

@@ -119,6 +119,12 @@ void close_conversation(int fd, int listening);
 void test_a_string_is_padded_with_zeros(void);
 void test_a_frame_over_the_bound_is_never_sent(void);
 
+/* site_test.c */
+void test_what_the_site_says(void);
+void test_a_wrong_file_of_the_sites(void);
+void test_shares_of_jobs(void);
+void test_any_text_is_a_file_of_the_sites(void);
+
 /* session_test.c */
 void test_deny_list(void);
 void test_open_list(void);

@@ -480,7 +480,8 @@ void test_places(void)
 
 int main(void)
 {
-	static const struct source_mpi nobodys = { .abi = 12, .find = fake_find }, mpi = { .abi = 7, .find = fake_find };
+	static const struct source_mpi nobodys = { .abi = 12, .find = fake_find },
+				       mpi = { .abi = 7, .find = fake_find, .calls = "1,sise,sizes,peers" };
 	const struct timespec while_calibrating = { .tv_nsec = 30000000 };
 	const char *why = NULL;
 
@@ -489,14 +490,13 @@ int main(void)
 	source = mpit_agent_source(SOURCE_VERSION);
 	CHECK(!source->begin(&nobodys, &why) && strstr(why, "ABI") != NULL);
 	CHECK(MPI_Send(0, 1, 1, 0x999) == 0); /* nobody has switched it on */
-	CHECK(setenv("MPIT_CALLS", "1,sise,sizes,peers", 1) == 0);
 	CHECK(source->begin(&mpi, &why) && strstr(why, "\"sise\"") != NULL); /* the rest is measured */
 	CHECK(calls_state.peers);
 	calls_state.peers = false; /* but for the tests that are about it */
 	source->measure(true);
 	CHECK(source->count() == 1);
 
-	test_words_of_the_environment();
+	test_words_that_are_asked_for();
 	test_buckets_end_where_they_should();
 	test_buckets_of_nanoseconds_are_exact();
 	test_sums_are_exact_and_never_fall();

@@ -52,7 +52,7 @@ unsigned block_count(void);
 extern _Atomic bool no_memory;
 
 /* asked_test.c */
-void test_words_of_the_environment(void);
+void test_words_that_are_asked_for(void);
 
 /* sizes_test.c */
 void test_a_size_goes_into_its_bucket(void);
