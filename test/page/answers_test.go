@@ -99,6 +99,45 @@ func TestSeveralJobs(t *testing.T) {
 	})
 }
 
+// At first sight each kind of job has its state, and where and in which rank, also in the narrowest window.
+func TestFirstGlance(t *testing.T) {
+	u := startBrowser(t).open(t, pretend(t, several...), chromedp.EmulateViewport(390, 900))
+	for id, want := range map[string][]string{
+		"4710": {"deadlock", "rank 5 is one collective behind on residual"},
+		"4711": {"late rank", "MPI_Allreduce on residual", "for rank 2 on node7"},
+		"4712": {"healthy", "% useful"}, "4713": {"unknown", "no MPI call has been measured"},
+		"4700": {"crashed", "rank 0 on node7"},
+	} {
+		u.await(`document.querySelectorAll("#jobs li").length === 5`)
+		u.script(`[...document.querySelectorAll("#jobs a")].find((a) => a.textContent.startsWith("` + id + `")).click()`)
+		u.await(`document.getElementById("job-title").textContent.startsWith("Job ` + id + `")`)
+		glance := evaluate[string](u, `document.getElementById("job").textContent.replace(/\s+/g, " ").slice(0, 200)`)
+		for _, part := range want {
+			assert.Contains(t, glance, part)
+		}
+		assert.LessOrEqual(t, evaluate[int](u, `document.documentElement.scrollWidth`), 390, id)
+	}
+}
+
+// Of sixty jobs the page says how many need attention, finds one, and shows what has been clicked; a name may be long.
+func TestManyJobs(t *testing.T) {
+	long := strings.Repeat("a-long-name-of-a-job", 7)
+	jobs := []answers.Job{{ID: "4000", Kind: answers.Hung, Ranks: 2}, {ID: long, Kind: answers.Imbalanced, Ranks: 4}}
+	for i := range 58 {
+		jobs = append(jobs, answers.Job{ID: fmt.Sprint(5000 + i), Kind: answers.Healthy, Ranks: 2})
+	}
+	u := startBrowser(t).open(t, pretend(t, jobs...))
+	u.await(`document.getElementById("attention").textContent === "2 of 60 jobs need attention"`)
+	assert.Less(t, evaluate[int](u, `Math.round(document.getElementById("job").getBoundingClientRect().top)`), 900,
+		"the job that is looked at begins on the first screen")
+	assert.LessOrEqual(t, evaluate[int](u, `document.querySelectorAll("#jobs a")[1].textContent.length`), 50)
+	u.script(`document.getElementById("find").focus()`)
+	u.key("healthy 5042")
+	u.await(`[...document.querySelectorAll("#jobs li")].filter((item) => !item.hidden).length === 1`)
+	u.script(`document.querySelector("#jobs li:not([hidden]) a").click()`)
+	u.await(`document.getElementById("job-title").textContent === "Job 5042 · stencil"`)
+}
+
 // Heat strips and their tables keep nobody out.
 func TestAccessibilityOfStrips(t *testing.T) {
 	u := startBrowser(t).open(t, pretend(t, several...), command(cdppage.SetBypassCSP,

@@ -232,7 +232,7 @@ func TestKeyboard(t *testing.T) {
 		stops = append(stops, evaluate[string](u, where))
 	}
 	assert.Equal(t, []string{"A", "A", "whole", "interval", "pause", "region", "rank-table", "rank-table",
-		"variables-shown", "region", "ranks", "filter", "treeitem", "region"},
+		"region", "variables-shown", "ranks", "filter", "treeitem", "region"},
 		stops)
 
 	u.part("skip to the variables", func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
@@ -44,6 +45,9 @@ func Fetch(ctx context.Context, from *url.URL, like string, room int, decode fun
 		if err != nil {
 			if inner := (*url.Error)(nil); errors.As(err, &inner) {
 				err = inner.Err // the query says nothing to a user
+			}
+			if errors.Is(err, syscall.ECONNREFUSED) {
+				return fmt.Errorf("nothing answers at %s: is the address right? (%w)", where, syscall.ECONNREFUSED)
 			}
 			return fmt.Errorf("asking %s: %w", where, err)
 		}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
@@ -65,25 +64,7 @@ func chosen(now look, query url.Values) (any, error) {
 	}):
 		return nil, errLeftOut
 	}
-	return nil, noJob(now.jobs)
-}
-
-// namedJobs is how many jobs are named to who asks for one that isn't here.
-const namedJobs = 5
-
-// noJob is errNoJob with the jobs that are here.
-func noJob(jobs []*job.Report) error {
-	if len(jobs) == 0 {
-		return fmt.Errorf("%w: there is none", errNoJob)
-	}
-	var ids []string
-	for _, r := range jobs[:min(len(jobs), namedJobs)] {
-		ids = append(ids, mapping.OneLine(r.Job.ID))
-	}
-	if more := len(jobs) - len(ids); more > 0 {
-		ids = append(ids, fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Errorf("%w; there are %s", errNoJob, strings.Join(ids, ", "))
+	return nil, errNoJob
 }
 
 // is says whether a label is the one that is asked for, if any.
