@@ -331,7 +331,7 @@ static bool to_a_peer(unsigned function)
 		uint64_t bytes = 0;                                                                             \
                                                                                                                 \
 		if (!call_begins(&call, FUNCTION_##name, BIND_##bind, handle, ORDERING(activity), \
-				 (names) == NAMES_REQUESTS ? call_requests(buffer, count) : call_names(buffer, count), frame))                                                                \
+				 (names) == NAMES_REQUESTS ? call_requests(buffer, count) : call_names(buffer, count), frame)) \
 			return next(buffer, count, type, handle);                                               \
 		int rc = next(buffer, count, type, handle);                                                     \
 		call_returns(&call, activity);                                                                  \
