@@ -99,6 +99,8 @@ func TestCallsUnderWay(t *testing.T) {
 			Peer: mpit.AnySource, Tag: mpit.NoTag, Root: mpit.NoRoot},
 		{ID: 4, Now: 9 * second, Begun: 6 * second, Function: "MPI_Bcast", Bind: mpit.BindComm, Object: 3,
 			Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: 1},
+		{ID: 5, Now: 9 * second, Begun: 6 * second, Function: "MPI_Waitall", Peer: mpit.NoPeer, Peers: []int{4, 2},
+			Tag: mpit.NoTag, Root: mpit.NoRoot},
 	}
 	s.UnderWay = &threads
 	e.take(s)
@@ -110,7 +112,8 @@ func TestCallsUnderWay(t *testing.T) {
 		{"moved_seconds": 3, "call": {"function": "MPI_Probe", "seconds": 3, "kind": "comm",
 			"object": "unnamed", "any_source": true}},
 		{"moved_seconds": 3, "call": {"function": "MPI_Bcast", "seconds": 3, "kind": "comm",
-			"object": "halo", "root": 1}}]`, string(text))
+			"object": "halo", "root": 1}},
+		{"moved_seconds": 3, "call": {"function": "MPI_Waitall", "seconds": 3, "peers": [4, 2]}}]`, string(text))
 	assert.InDelta(t, 3, *e.Ranks()[0].Calls.CPU.Seconds, 0)
 
 	for what, c := range map[string]struct {

@@ -456,8 +456,11 @@ func decodeThread(r *wire.Decoder) Thread {
 	}
 	number := r.Word()
 	t.In = text(r, "a thread's system call")
+	for range r.Count("peers of a call", wire.MaxPeers) {
+		t.Peers = append(t.Peers, r.Int("peer of a call"))
+	}
 	if t.Begun == 0 { // of no call there is nothing to say
-		t.Peer, t.Tag, t.Root = NoPeer, NoTag, NoRoot
+		t.Peer, t.Tag, t.Root, t.Peers = NoPeer, NoTag, NoRoot, nil
 		return t
 	}
 	t.Function, t.Bind, t.Object, t.Number = function, known(bind, BindLast, BindUnknown), object, number

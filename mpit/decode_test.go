@@ -276,7 +276,8 @@ func TestOlderAndNewerRecords(t *testing.T) {
 				CPU: 6, Queue: 7, Ended: 8, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot,
 				In: "read of fd 3ÿ"},
 			{ID: 5, TID: 71, Now: 31, Observed: 9, CPU: -1, Queue: -1, Begun: 25, Ended: 20, Function: "MPI_Recv",
-				Bind: mpit.BindComm, Object: 3, Peer: mpit.AnySource, Tag: 7, Root: mpit.NoRoot, Number: 17},
+				Bind: mpit.BindComm, Object: 3, Peer: mpit.AnySource, Tag: 7, Root: mpit.NoRoot, Number: 17,
+				Peers: []int{4, 6}},
 			{ID: 6, TID: 72, Now: 31, Observed: 9, CPU: -1, Queue: -1, Begun: 25, Function: "MPI_Bcast",
 				Bind: mpit.BindComm, Object: 3, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
 		}
@@ -296,7 +297,7 @@ func TestOlderAndNewerRecords(t *testing.T) {
 				e.Words(after)
 				if len(after) > 2 {
 					e.String(in)
-					e.Word(99)
+					e.Words([]uint64{2, 4, 6, 99})
 				}
 			})
 		}

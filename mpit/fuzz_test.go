@@ -106,7 +106,7 @@ func checkSample(t *testing.T, s *mpit.Sample) {
 	if s.UnderWay != nil {
 		for _, h := range s.UnderWay.Threads {
 			if h.Begun < 0 || h.Ended < 0 || h.Now < 0 || h.CPU < -1 || h.Queue < -1 ||
-				h.Begun == 0 && (h.Function != "" || h.Peer != mpit.NoPeer || h.Root != mpit.NoRoot) {
+				h.Begun == 0 && (h.Function != "" || h.Peer != mpit.NoPeer || h.Peers != nil || h.Root != mpit.NoRoot) {
 				t.Fatalf("thread: %+v", h)
 			}
 		}

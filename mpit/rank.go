@@ -293,8 +293,10 @@ type Thread struct {
 	Bind     Bind
 	Object   uint32
 	Peer     int // in MPI_COMM_WORLD: whom the call sends to or waits for; NoPeer, AnySource
-	Tag      int // NoTag: any, or it has none
-	Root     int // of a rooted collective, in its communicator; NoRoot
+	// Peers, if there are any, are several in its place: those of a call's requests, of which some may have completed.
+	Peers []int
+	Tag   int // NoTag: any, or it has none
+	Root  int // of a rooted collective, in its communicator; NoRoot
 	// Number is of a collective: the how manieth it is on its communicator, from 1; 0: not known.
 	Number uint64
 	// In is the system call that it sleeps in outside MPI, such as "read of fd 3 (a pipe)"; "": it doesn't, has not for

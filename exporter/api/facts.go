@@ -22,7 +22,8 @@ type CallUnderWay struct {
 	Number uint64 `json:"number,omitempty"` // of a collective: the how manieth on the communicator, from 1
 	Root   *int   `json:"root,omitempty"`   // of a rooted collective: its rank in the communicator
 	// Peers are whom a message call waits for, by their ranks in MPI_COMM_WORLD. All says that it waits for each of
-	// them, otherwise for any. AnySource: any member of the communicator.
+	// them, otherwise for some: which of a call's requests have completed isn't known. AnySource: any member of the
+	// communicator.
 	Peers     []int `json:"peers,omitempty"`
 	All       bool  `json:"all,omitempty"`
 	AnySource bool  `json:"any_source,omitempty"`

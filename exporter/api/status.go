@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -131,6 +132,7 @@ func threadOf(s *mpit.Sample, t *mpit.Thread) Thread {
 	c := &CallUnderWay{Function: clean.Label(t.Function), Seconds: max(t.Now-t.Begun, 0).Seconds(),
 		AnySource: t.Peer == mpit.AnySource}
 	c.Kind, c.Object = objectOf(s, t.Bind, t.Object)
+	c.Peers = slices.Clone(t.Peers)
 	if t.Peer >= 0 {
 		c.Peers = []int{t.Peer}
 	}

@@ -36,6 +36,11 @@ func collective(function, comm string, number uint64) *api.CallUnderWay {
 	return &api.CallUnderWay{Function: function, Seconds: 42, Kind: "comm", Object: comm, Comm: comm, Number: number}
 }
 
+// requests is a wait for some of several peers' requests.
+func requests(peers ...int) *api.CallUnderWay {
+	return &api.CallUnderWay{Function: "MPI_Waitall", Seconds: 70, Peers: peers}
+}
+
 // message is a call of 70 s that waits for peers, each of them; none: for any member of halo.
 func message(function string, tag int, peers ...int) *api.CallUnderWay {
 	return &api.CallUnderWay{Function: function, Seconds: 70, Kind: "comm", Object: "halo", Comm: "halo", Tag: &tag,
@@ -111,6 +116,14 @@ func TestDeadlocked(t *testing.T) {
 			rankIn(1, message("MPI_Recv", 1, 0)).member("a", 2, 4)}, nil},
 		"calls of which it isn't known whom they wait for": {[]Rank{rankIn(0, &api.CallUnderWay{Function: "MPI_Wait",
 			Seconds: 99}), rankIn(1, message("MPI_Recv", 1, 0))}, nil},
+		"requests of two, and both wait for it": {[]Rank{rankIn(0, requests(1, 2)), rankIn(1, message("MPI_Recv", 7, 2)),
+			rankIn(2, message("MPI_Recv", 8, 1))}, []int{0, 1, 2}},
+		"requests of two, of which one may have completed": {[]Rank{rankIn(0, requests(1, 2)).member("a", 2, 4),
+			rankIn(1, barrier("a", 5)).member("a", 2, 5), rankIn(2, nil)}, nil},
+		"requests of two, of which one isn't seen": {[]Rank{rankIn(0, requests(1, 5)), rankIn(1, message("MPI_Recv", 7, 2)),
+			rankIn(2, message("MPI_Recv", 8, 1))}, []int{1, 2}},
+		"requests of one, and it waits for another tag": {[]Rank{rankIn(0, message("MPI_Wait", 3, 1)),
+			rankIn(1, message("MPI_Recv", 9, 0))}, []int{0, 1}},
 		"a barrier behind a cycle": {[]Rank{rankIn(0, barrier("a", 5)).member("a", 3, 5),
 			rankIn(1, message("MPI_Recv", 1, 2)).member("a", 3, 4), rankIn(2, message("MPI_Recv", 2, 1)).member("a", 3, 4)},
 			[]int{0, 1, 2}},

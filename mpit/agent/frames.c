@@ -278,6 +278,9 @@ static void put_thread(struct wire *w, const struct source_thread *t, bool first
 	wire_word(w, (uint64_t)(int64_t)t->root);
 	wire_word(w, t->number);
 	wire_string(w, kernel == NULL ? "" : kernel->in);
+	wire_word(w, t->peer_count);
+	for (size_t i = 0; i < t->peer_count; i++)
+		wire_word(w, (uint64_t)t->peers[i]);
 	wire_fill_length(w, record);
 }
 

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Both sides name it; one that doesn't know the other's number keeps its hands off. */
-#define SOURCE_VERSION 6
+#define SOURCE_VERSION 7
 
 #define SOURCE_SYMBOL "mpit_agent_source"
 
@@ -57,6 +57,7 @@ enum activity {
 	ACTIVITIES
 };
 
+#define SOURCE_PEERS 32  /* of a thread's call that are told of at most */
 #define SOURCE_THREADS 8 /* that are told of at most */
 
 /* A thread that calls MPI, at one moment. */
@@ -79,6 +80,9 @@ struct source_thread {
 	uint32_t object;      /* its number; 0: none, or one that the agent doesn't track */
 	uint64_t number;      /* of a collective: the how manieth on its communicator, from 1; 0: not known */
 	int peer; /* in MPI_COMM_WORLD, whom the call sends to or waits for; NO_PEER: none, or it isn't known; ANY_PEER */
+	/* Of a call that waits for requests of several peers, these (then peer is NO_PEER): it waits for some of them. */
+	int peers[SOURCE_PEERS];
+	size_t peer_count; /* 0, or at least 2 */
 	int tag;  /* -1: any, or it has none */
 	int root; /* of a rooted collective, in its communicator; -1: none */
 };

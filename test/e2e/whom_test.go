@@ -18,6 +18,8 @@ func TestWhomCallsWaitFor(t *testing.T) {
 	steps := []struct {
 		calls []api.CallUnderWay // of rank 0's threads
 		turn  bool               // on a communicator whose ranks only --calls=peers knows
+		// It waits for requests, which only --calls=peers knows.
+		requests bool
 	}{
 		{calls: []api.CallUnderWay{{Function: "MPI_Recv", Object: "MPI_COMM_WORLD", Peers: ints(1), Tag: new(7)}}},
 		{calls: []api.CallUnderWay{{Function: "MPI_Recv", Object: "turned", Peers: ints(2)}}, turn: true},
@@ -29,6 +31,12 @@ func TestWhomCallsWaitFor(t *testing.T) {
 		{calls: []api.CallUnderWay{{Function: "MPI_Allreduce", Object: "turned"}}},
 		{calls: []api.CallUnderWay{{Function: "MPI_Recv", Object: "MPI_COMM_WORLD", Peers: ints(1), Tag: new(22)},
 			{Function: "MPI_Recv", Object: "MPI_COMM_WORLD", Peers: ints(1), Tag: new(21)}}},
+		{calls: []api.CallUnderWay{{Function: "MPI_Wait", Peers: ints(1), Tag: new(31)}}, requests: true},
+		{calls: []api.CallUnderWay{{Function: "MPI_Waitall", Peers: ints(1, 2)}}, requests: true},
+		{calls: []api.CallUnderWay{{Function: "MPI_Waitany", Peers: ints(2), Tag: new(34)}}, requests: true},
+		{calls: []api.CallUnderWay{{Function: "MPI_Wait", AnySource: true, Tag: new(35)}}, requests: true},
+		{calls: []api.CallUnderWay{{Function: "MPI_Wait", Peers: ints(1), Tag: new(36)}}, requests: true},
+		{calls: []api.CallUnderWay{{Function: "MPI_Waitall"}}},
 	}
 	for _, mpi := range harness.Both(t) {
 		for _, calls := range []string{"--calls", "--calls=peers"} {
@@ -42,6 +50,9 @@ func TestWhomCallsWaitFor(t *testing.T) {
 					if s.turn && calls == "--calls" {
 						want = []api.CallUnderWay{s.calls[0]}
 						want[0].Peers = nil
+					}
+					if s.requests && calls == "--calls" {
+						want = []api.CallUnderWay{{Function: want[0].Function}}
 					}
 					exporter.Await(t, "step "+strconv.Itoa(i), func(*harness.Scrape) error {
 						if got := threadCallsOf(t, exporter, 0); !reflect.DeepEqual(want, got) {

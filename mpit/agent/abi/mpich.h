@@ -38,6 +38,7 @@ enum { MPI_CONSTANTS(CONSTANT) };
 #define MPI_COMM_WORLD ((MPI_Comm)0x44000000)
 #define MPI_COMM_SELF  ((MPI_Comm)0x44000001)
 #define MPI_COMM_NULL  ((MPI_Comm)0x4000000)
+#define MPI_REQUEST_NULL ((MPI_Request)0x2c000000)
 
 #define MPI_INFO_NULL ((MPI_Info)0x1c000000)
 

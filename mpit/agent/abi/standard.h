@@ -42,6 +42,7 @@ enum { MPI_CONSTANTS(CONSTANT) };
 #define MPI_COMM_WORLD ((MPI_Comm)0x101)
 #define MPI_COMM_SELF  ((MPI_Comm)0x102)
 #define MPI_COMM_NULL  ((MPI_Comm)0x100)
+#define MPI_REQUEST_NULL ((MPI_Request)0x180)
 
 #define MPI_INFO_NULL ((MPI_Info)0x130)
 

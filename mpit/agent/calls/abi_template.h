@@ -29,6 +29,11 @@ static intptr_t comm_null(void *(*find)(const char *symbol))
 	return ABI_HANDLE(MPI_COMM_NULL, "ompi_mpi_comm_null", find);
 }
 
+static intptr_t request_null(void *(*find)(const char *symbol))
+{
+	return ABI_HANDLE(MPI_REQUEST_NULL, "ompi_request_null", find);
+}
+
 const struct calls_abi ABI_IDENTIFIER = {
 	.number = ABI_NUMBER,
 	.in_place = MPI_IN_PLACE,
@@ -47,4 +52,5 @@ const struct calls_abi ABI_IDENTIFIER = {
 	.no_op = no_op,
 	.comm_world = comm_world,
 	.comm_null = comm_null,
+	.request_null = request_null,
 };

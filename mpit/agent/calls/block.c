@@ -223,6 +223,17 @@ static bool has_cell(const struct block *b, const struct cell *cell)
 	return b != NULL && cell >= b->cells && cell < b->cells + cell_count();
 }
 
+uint64_t block_cell_key(const struct block *b, const struct cell *cell)
+{
+	return has_cell(b, cell) ? atomic_load_explicit(&b->keys[cell - b->cells], memory_order_acquire) : 0;
+}
+
+bool block_goes_on(const struct block *b, const struct moment_inside *m)
+{
+	return is_running(atomic_load_explicit(&b->under_way.inside, memory_order_acquire)) &&
+	       atomic_load_explicit(&b->under_way.begin, memory_order_acquire) == m->begin;
+}
+
 struct sizes *block_sizes(const struct block *b, const struct cell *cell)
 {
 	return b->sizes == NULL ? NULL : &b->sizes[cell - b->cells];
@@ -247,8 +258,8 @@ bool block_inside(struct block *b, struct moment_inside *out)
 		for (size_t k = 0; k < ACTIVITIES; k++)
 			ended[k] = atomic_load_explicit(&u->ended[k], memory_order_acquire);
 		/* The cell of a call that runs has the same key all the time. */
-		if (is_running(inside) && has_cell(b, cell))
-			key = atomic_load_explicit(&b->keys[cell - b->cells], memory_order_acquire);
+		if (is_running(inside))
+			key = block_cell_key(b, cell);
 		/* It was counted before this, and the next one on the communicator comes after its end. */
 		if (key_slot(key) != 0 && functions[key_function(key)].ordered)
 			number = order_number(key_slot(key), key_object(key));

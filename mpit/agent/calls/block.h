@@ -117,10 +117,14 @@ struct moment_inside {
 	uint64_t begin;      /* ticks, of that call */
 	uint64_t last;       /* ticks: when the last call before it ended; 0: there was none */
 	uintptr_t from, frame; /* the address that it returns to, and the stack pointer there */
-	uint64_t names;      /* call_names */
+	uint64_t names;      /* call_names or call_requests */
 };
 /* The gate is held. False: the thread makes call after call and is never met in one; then it is in no long one. */
 bool block_inside(struct block *b, struct moment_inside *out);
+/* That call has not ended. */
+bool block_goes_on(const struct block *b, const struct moment_inside *m);
+/* The key of a cell, which may be another block's or NULL; then 0. The block may be NULL. */
+uint64_t block_cell_key(const struct block *b, const struct cell *cell);
 /* The cell of a pair in a block; NULL: it has none. Its object lives (or is 0). */
 const struct cell *block_cell(struct block *b, unsigned function, uint32_t object);
 /* What a cell of the block's counts of sizes; NULL: not asked for. */

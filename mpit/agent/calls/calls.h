@@ -99,7 +99,7 @@ struct under_way {
 	_Alignas(64) _Atomic uint64_t begin; /* ticks; of the last call after its end */
 	struct cell *_Atomic cell;
 	_Atomic uintptr_t from, frame; /* the address that the outermost wrapper returns to, and the stack pointer there */
-	_Atomic uint64_t names; /* call_names */
+	_Atomic uint64_t names; /* call_names or call_requests */
 	_Atomic uint64_t inside;
 	_Atomic uint64_t last; /* 2 * the tick at which the last call ended, + 1: it was a test or probe */
 	_Atomic uint64_t ended[ACTIVITIES]; /* ticks inside, of the calls and gaps that have ended */
@@ -204,6 +204,7 @@ enum names {
 	NAMES_NOBODY,
 	NAMES_PEER, /* a rank of its communicator (the remote group's of an intercommunicator) or window, and a tag */
 	NAMES_ROOT, /* a rank of its communicator */
+	NAMES_REQUESTS, /* an array of requests */
 };
 #define NO_TAG (-1)
 
@@ -211,6 +212,15 @@ enum names {
 ALWAYS_INLINE uint64_t call_names(intptr_t rank, intptr_t tag)
 {
 	return (uint64_t)tag << 32 | (uint32_t)rank;
+}
+
+#define REQUESTS_MOST 128 /* of how many requests of a call it is looked up whose they are */
+
+/* Where the requests of a call are, and how many; 0: more than are looked up, or an address that leaves no room. */
+ALWAYS_INLINE uint64_t call_requests(intptr_t array, intptr_t count)
+{
+	return (uint32_t)count <= REQUESTS_MOST && (uint64_t)array >> 48 == 0 ? (uint64_t)(uint32_t)count << 48 | (uint64_t)array
+									      : 0;
 }
 
 /* The thread is in a call, which began at c->begin. */
@@ -414,6 +424,10 @@ ALWAYS_INLINE bool counts_peers(void)
  * call_counts. */
 void call_sends(const struct call *c, int kind, int rank, uint64_t bytes) HIDDEN;
 
+/* requests.c: the call has begun an operation that ends later; request is where its handle is, names its call_names.
+ * Where counts_peers, after call_counts. */
+void call_requested(const struct call *c, intptr_t request, uint64_t names) HIDDEN;
+
 /* How a constructor's communicators are told apart, and what its argument is. */
 enum makes {
 	MAKES_ONE,        /* one for all who get any; 0 */
@@ -450,11 +464,12 @@ struct calls_abi {
 	intptr_t (*no_op)(void *(*find)(const char *symbol));
 	intptr_t (*comm_world)(void *(*find)(const char *symbol));
 	intptr_t (*comm_null)(void *(*find)(const char *symbol));
+	intptr_t (*request_null)(void *(*find)(const char *symbol));
 };
 extern const struct calls_abi *calls_abi HIDDEN; /* set in begin, before measuring is on */
 extern const struct calls_abi *const calls_abi_list[] HIDDEN;
 /* calls_abi's, asked once in begin. */
 extern intptr_t calls_datatype_null HIDDEN, calls_no_op HIDDEN, calls_comm_world HIDDEN,
-	calls_comm_null HIDDEN;
+	calls_comm_null HIDDEN, calls_request_null HIDDEN;
 
 #endif

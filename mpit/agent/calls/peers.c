@@ -3,6 +3,7 @@
 #include "peers.h"
 
 #include "asked.h"
+#include "requests.h"
 #include "world.h"
 
 #include <sys/mman.h>
@@ -51,7 +52,7 @@ void peers_open(void)
 	sent_to = memory(words() * sizeof *sent_to);
 	peers = memory(block_peers * sizeof *peers);
 	known = memory(block_peers * sizeof *known);
-	calls_state.peers = sent_to != NULL && peers != NULL && known != NULL;
+	calls_state.peers = sent_to != NULL && peers != NULL && known != NULL && requests_open();
 }
 
 /* ---- a message ---- */

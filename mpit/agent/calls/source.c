@@ -19,6 +19,7 @@
 #include "order.h"
 #include "peers.h"
 #include "place.h"
+#include "requests.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	calls_datatype_null = calls_abi->datatype_null(mpi->find);
 	calls_no_op = calls_abi->no_op(mpi->find);
 	calls_comm_world = calls_abi->comm_world(mpi->find);
+	calls_request_null = calls_abi->request_null(mpi->find);
 	*why = calls_asked_unknown();
 	order_open();
 	return true;
@@ -97,8 +99,10 @@ static void measure(bool on)
 		changed = is_running(observed) == on ? observed : on ? observed - now : observed + now;
 	} while (!atomic_compare_exchange_weak_explicit(&calls_state.observed, &observed, changed, memory_order_relaxed,
 							memory_order_relaxed));
-	if (on)
+	if (on) {
+		requests_forget();
 		atomic_store_explicit(&calls_state.measuring, true, memory_order_release);
+	}
 }
 
 static size_t count(void)
@@ -373,7 +377,46 @@ static int peer_of(uint64_t key, int rank)
 	return world_rank(&place.world, rank);
 }
 
-static void tell_names(const struct moment_inside *m, struct source_thread *out)
+/*
+ * Whose requests a call waits for: nothing is told unless all are known. Some may have completed, which only the library
+ * knows until the call sets them to null.
+ */
+static void tell_requests(const struct block *b, const struct moment_inside *m, struct source_thread *out)
+{
+	struct requested requests[REQUESTS_MOST];
+	int open = requests_of(b, m, requests), peers[SOURCE_PEERS], count = 0, tag = -1;
+
+	for (int i = 0; i < open; i++) {
+		const struct requested *r = &requests[i];
+		const struct function *f = &functions[key_function(r->key)];
+		int rank = (int)r->names, peer, k = 0;
+
+		if (f->names != NAMES_PEER || f->bind != BIND_COMM)
+			return;
+		tag = (int)(r->names >> 32);
+		if (rank == calls_abi->proc_null)
+			continue;
+		peer = peer_of(r->key, rank);
+		if (peer == NO_PEER || (peer == ANY_PEER && open > 1))
+			return;
+		while (k < count && peers[k] != peer)
+			k++;
+		if (k == SOURCE_PEERS)
+			return;
+		if (k == count)
+			peers[count++] = peer;
+	}
+	if (count == 1)
+		out->peer = peers[0];
+	if (open == 1)
+		out->tag = tag < 0 ? -1 : tag;
+	if (count < 2)
+		return;
+	memcpy(out->peers, peers, (size_t)count * sizeof *peers);
+	out->peer_count = (size_t)count;
+}
+
+static void tell_names(const struct block *b, const struct moment_inside *m, struct source_thread *out)
 {
 	int rank = (int)m->names, tag = (int)(m->names >> 32);
 
@@ -383,6 +426,10 @@ static void tell_names(const struct moment_inside *m, struct source_thread *out)
 	case NAMES_PEER:
 		out->peer = peer_of(m->key, rank);
 		out->tag = tag < 0 ? -1 : tag;
+		break;
+	case NAMES_REQUESTS:
+		if (calls_state.peers)
+			tell_requests(b, m, out);
 		break;
 	}
 }
@@ -413,7 +460,7 @@ static void tell_thread(struct block *b, uint64_t id, const struct moment_inside
 	out->bind = functions[key_function(m->key)].bind;
 	out->object = key_object(m->key);
 	out->number = m->number;
-	tell_names(m, out);
+	tell_names(b, m, out);
 }
 
 static void tell_longest(const struct moment_inside *m, struct source_calls *out)

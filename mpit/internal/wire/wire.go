@@ -59,7 +59,8 @@ const (
 	MaxCvarObjects     = 64         // objects with a value in the record of a control variable
 	MaxValues          = 262144     // words in a sample
 	MaxAttributes      = 64
-	MaxThreads         = 8 // of a rank, in a sample
+	MaxThreads         = 8  // of a rank, in a sample
+	MaxPeers           = 64 // of a thread's call
 )
 
 // The codes of an ERROR frame.

@@ -34,7 +34,7 @@ func (f function) activity() activity {
 	}
 	hasRequest := slices.ContainsFunc(f.parameters, func(p parameter) bool { return p.role == "request" })
 	switch f.section {
-	case "completion":
+	case completion:
 		return waiting
 	case "file":
 		return inFile

@@ -9,6 +9,8 @@ const (
 	namesNobody named = "NAMES_NOBODY"
 	namesPeer   named = "NAMES_PEER"
 	namesRoot   named = "NAMES_ROOT"
+	// namesRequests are those of an operation that waits for, or asks for the end of, what others have begun.
+	namesRequests named = "NAMES_REQUESTS"
 )
 
 // names returns it, and C for the rank and the tag. Of a call that sends and receives it is whom it receives from: what
@@ -29,5 +31,30 @@ func (f function) names() (named, string) {
 		}
 		return namesPeer, fmt.Sprintf("call_names(%s, NO_TAG)", role)
 	}
+	switch {
+	case f.section != completion:
+	case present([]string{"requests"}, f.parameters) == nil:
+		return namesRequests, "call_requests(requests, number)"
+	case present([]string{"request"}, f.parameters) == nil:
+		return namesRequests, "call_requests(request, 1)"
+	}
 	return namesNobody, "0"
+}
+
+const completion = "completion"
+
+// requests says whether a call makes a request, which is then in its last argument. All of them do, also those that
+// name nobody: a handle that is used again must not be taken for what it was.
+func (f function) requests() bool {
+	last := len(f.parameters) - 1
+	return last >= 0 && f.parameters[last].role == "request" && f.section != completion && f.name != "MPI_Start"
+}
+
+// whose is C for whom that request names. One that sends and receives is both's: none is told.
+func (f function) whose() string {
+	kind, names := f.names()
+	if kind != namesPeer || present([]string{"source", "dest"}, f.parameters) == nil {
+		return "call_names(INT32_MIN, NO_TAG)"
+	}
+	return names
 }

@@ -146,6 +146,9 @@ func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 		fmt.Fprintf(b, "\tif (counts_peers() && rc == 0 && %s)\n\t\tcall_sends(&call, %s, %s, moved.out);\n",
 			strings.Join(conditions, " && "), f.bind, to)
 	}
+	if f.requests() {
+		fmt.Fprintf(b, "\tif (counts_peers() && rc == 0)\n\t\tcall_requested(&call, request, %s);\n", f.whose())
+	}
 	b.WriteString("\treturn rc;\n}\n")
 
 	for _, symbol := range []string{w.symbol, "P" + w.symbol} {

@@ -544,6 +544,7 @@ int main(void)
 	test_what_a_longjmp_leaves_under_way();
 	test_threads_are_told_apart();
 	test_whom_a_call_names();
+	test_whose_requests_a_call_waits_for();
 	test_so_many_threads_are_told_of();
 	test_a_threads_end_clears_its_call();
 	test_a_call_returns_on_another_thread();

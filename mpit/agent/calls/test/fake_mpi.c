@@ -76,6 +76,7 @@ static const struct calls_abi fake = {
 	.no_op = null_type,
 	.comm_world = comm_world,
 	.comm_null = comm_null,
+	.request_null = null_type,
 };
 
 const struct calls_abi *const calls_abi_list[] = { &fake, NULL };
@@ -189,6 +190,7 @@ static int group_free(intptr_t *group)
 }
 
 int fake_finalized;
+intptr_t fake_request;
 
 static int finalized(int *flag)
 {
@@ -328,8 +330,8 @@ static bool to_a_peer(unsigned function)
 		struct call call;                                                                               \
 		uint64_t bytes = 0;                                                                             \
                                                                                                                 \
-		if (!call_begins(&call, FUNCTION_##name, BIND_##bind, handle, ORDERING(activity), call_names(buffer, count), \
-				 frame))                                                                \
+		if (!call_begins(&call, FUNCTION_##name, BIND_##bind, handle, ORDERING(activity), \
+				 (names) == NAMES_REQUESTS ? call_requests(buffer, count) : call_names(buffer, count), frame)) \
 			return next(buffer, count, type, handle);                                               \
 		int rc = next(buffer, count, type, handle);                                                     \
 		call_returns(&call, activity);                                                                  \
@@ -340,6 +342,8 @@ static bool to_a_peer(unsigned function)
 			call_size(&call, bytes);                                                                \
 		if (counts_peers() && rc == 0 && to_a_peer(FUNCTION_##name))                                    \
 			call_sends(&call, BIND_##bind, (int)buffer, bytes);                                     \
+		if (counts_peers() && rc == 0 && fake_request != 0)                                             \
+			call_requested(&call, fake_request, call_names(buffer, count));                         \
 		return rc;                                                                                      \
 	}                                                                                                       \
 	WRAPPER(name, name)                                                                                     \

@@ -46,6 +46,8 @@ extern int fake_ranks[FAKE_WORLD_SIZE], fake_rank_count;
 extern int fake_remote[FAKE_WORLD_SIZE], fake_remote_count;
 /* MPI_Finalize has returned. */
 extern int fake_finalized;
+/* Where the handle is of the request that calls make; 0: they make none. */
+extern intptr_t fake_request;
 /* Groups that have not been freed; how many ranks have been translated into the whole world's. */
 extern int fake_groups, fake_translated;
 

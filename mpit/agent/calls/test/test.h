@@ -108,6 +108,7 @@ void test_polling(void);
 void test_a_pause_is_not_observed(void);
 void test_threads_are_told_apart(void);
 void test_whom_a_call_names(void);
+void test_whose_requests_a_call_waits_for(void);
 void test_so_many_threads_are_told_of(void);
 void test_what_a_longjmp_leaves_under_way(void);
 void test_a_threads_end_clears_its_call(void);

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "test.h"
 
+#include "requests.h"
+
 #include <sched.h>
 #include <setjmp.h>
 #include <string.h>
@@ -433,6 +435,77 @@ void test_whom_a_call_names(void)
 	source->object_made(BIND_COMM, 0x700, halo = next_object++, 0, 2);
 	CHECK(named(MPI_Recv, 1, 4, 0x700)->peer == 42);
 	freed(BIND_COMM, 0x700, halo);
+	calls_state.peers = false;
+	freed(BIND_COMM, FAKE_WORLD, world);
+}
+
+/* Of MPI_COMM_WORLD: 0, or the request's handle. */
+static uint32_t begins(int (*call)(intptr_t, intptr_t, intptr_t, intptr_t), int rank, int tag, uint32_t handle)
+{
+	fake_request = (intptr_t)&handle;
+	call(rank, tag, 8, FAKE_WORLD);
+	fake_request = 0;
+	return handle;
+}
+
+static const struct source_thread *waits_on(const uint32_t *requests, int count)
+{
+	return named(MPI_Wait, (intptr_t)requests, count, 0);
+}
+
+static bool waits_for(const struct source_thread *t, size_t count, const int *peers)
+{
+	return t->peer == NO_PEER && t->peer_count == count && memcmp(t->peers, peers, count * sizeof *peers) == 0;
+}
+
+void test_whose_requests_a_call_waits_for(void)
+{
+	uint32_t world, r[REQUESTS_MOST + 1];
+	const struct source_thread *t;
+
+	source->object_made(BIND_COMM, FAKE_WORLD, world = next_object++, 0, FAKE_WORLD_SIZE);
+	CHECK(requests_open());
+	r[0] = begins(MPI_Irecv, 3, 7, 0x101);
+	CHECK(waits_on(r, 1)->peer == NO_PEER); /* nothing is noted unless peers are counted */
+	calls_state.peers = true;
+	CHECK(waits_on(r, 1)->peer == NO_PEER);
+	r[0] = begins(MPI_Irecv, 3, 7, 0x101);
+	t = waits_on(r, 1);
+	CHECK(t->peer == 3 && t->tag == 7 && t->peer_count == 0);
+	r[1] = begins(MPI_Irecv, 3, 8, 0x102);
+	r[2] = FAKE_NULL_TYPE; /* completed */
+	t = waits_on(r, 3);
+	CHECK(t->peer == 3 && t->tag == -1 && t->peer_count == 0);
+	CHECK(waits_on(r, 0)->peer == NO_PEER && waits_on(r + 2, 1)->peer == NO_PEER);
+	r[2] = begins(MPI_Irecv, 5, 8, 0x103);
+	CHECK(waits_for(waits_on(r, 3), 2, (int[]){ 3, 5 }));
+	r[2] = begins(MPI_Irecv, 6, 8, 0x103); /* the handle is used again */
+	CHECK(waits_for(waits_on(r, 3), 2, (int[]){ 3, 6 }));
+	r[1] = begins(MPI_Irecv, calls_abi->proc_null, 0, 0x102);
+	r[0] = FAKE_NULL_TYPE;
+	CHECK(waits_on(r, 3)->peer == 6);
+	r[1] = begins(MPI_Irecv, calls_abi->any_source, 0, 0x102);
+	CHECK(waits_on(r + 1, 1)->peer == ANY_PEER);
+
+	/* One of them isn't known: nothing is. */
+	CHECK(waits_on(r + 1, 2)->peer == NO_PEER && waits_on(r + 1, 2)->peer_count == 0);
+	r[1] = begins(MPI_Barrier, 3, 8, 0x102);
+	CHECK(waits_on(r + 1, 2)->peer == NO_PEER);
+	r[1] = 0x999;
+	CHECK(waits_on(r + 1, 2)->peer == NO_PEER);
+	CHECK(waits_on((const uint32_t *)16, 2)->peer == NO_PEER); /* no memory is there */
+	CHECK(waits_on(r + 2, 1)->peer == 6);
+	source->measure(false);
+	source->measure(true);
+	CHECK(waits_on(r + 2, 1)->peer == NO_PEER); /* what was noted before may have ended meanwhile */
+
+	for (uint32_t i = 0; i < REQUESTS_MOST + 1; i++)
+		r[i] = begins(MPI_Irecv, (int)(i % SOURCE_PEERS), 0, 0x200 + i);
+	t = waits_on(r, REQUESTS_MOST);
+	CHECK(t->peer_count == SOURCE_PEERS && t->peers[SOURCE_PEERS - 1] == SOURCE_PEERS - 1);
+	CHECK(waits_on(r, REQUESTS_MOST + 1)->peer_count == 0 && waits_on(r, -1)->peer_count == 0);
+	r[1] = begins(MPI_Irecv, SOURCE_PEERS, 0, 0x201);
+	CHECK(waits_on(r, REQUESTS_MOST)->peer_count == 0); /* more than are told of */
 	calls_state.peers = false;
 	freed(BIND_COMM, FAKE_WORLD, world);
 }

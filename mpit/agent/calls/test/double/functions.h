@@ -26,8 +26,8 @@ struct function {
 	X(MPI_Allgather, COMM, "sent", "received", IN_COLLECTIVE, NAMES_NOBODY) \
 	X(MPI_Put, WIN, "sent", NULL, SENDING, NAMES_PEER) \
 	X(MPI_File_write, FILE, "written", NULL, IN_FILE, NAMES_NOBODY) \
-	X(MPI_Wait, NONE, NULL, NULL, WAITING, NAMES_NOBODY) \
-	X(MPI_Test, NONE, NULL, NULL, POLLING, NAMES_NOBODY)
+	X(MPI_Wait, NONE, NULL, NULL, WAITING, NAMES_REQUESTS) \
+	X(MPI_Test, NONE, NULL, NULL, POLLING, NAMES_REQUESTS)
 
 enum function_number {
 #define NUMBER(name, bind, out, in, activity, names) FUNCTION_##name,

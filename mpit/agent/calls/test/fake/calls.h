@@ -53,9 +53,10 @@ extern __thread struct calls_thread calls_thread;
 extern const struct calls_abi *calls_abi;
 extern intptr_t calls_no_op;
 
-enum names { NAMES_NOBODY, NAMES_PEER, NAMES_ROOT };
+enum names { NAMES_NOBODY, NAMES_PEER, NAMES_ROOT, NAMES_REQUESTS };
 #define NO_TAG (-1)
 uint64_t call_names(intptr_t rank, intptr_t tag);
+uint64_t call_requests(intptr_t array, intptr_t count);
 bool call_begins(struct call *call, unsigned function, int kind, intptr_t handle, enum ordering ordering,
 		 uint64_t names, const void *frame);
 void order_failed(const struct call *call, enum ordering ordering);
@@ -67,6 +68,7 @@ bool counts_sizes(void);
 void call_size(const struct call *call, uint64_t bytes);
 bool counts_peers(void);
 void call_sends(const struct call *call, int kind, int rank, uint64_t bytes);
+void call_requested(const struct call *call, intptr_t request, uint64_t names);
 uint64_t type_bytes(intptr_t datatype);
 const struct place *call_place(const struct call *call);
 
