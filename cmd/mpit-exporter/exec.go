@@ -72,7 +72,7 @@ func (c *execCommand) run(ctx context.Context, env []string, std cli.Stdio) erro
 		if c.settings.JobID != "" {
 			(*preload.Environment)(&env).Set(preload.EnvJobID, c.settings.JobID) // the exporter's as well
 		}
-		c.settings.Socket = c.own.Join(ctx, env, std)
+		c.settings.Socket = c.own.Join(ctx, path, env, std)
 		c.settings.FinalWait = c.own.FinalWait()
 		if ctx.Err() != nil {
 			return cli.Errorf(cli.ExecFailed, "exec: interrupted before the program was started")

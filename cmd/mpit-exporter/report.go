@@ -16,6 +16,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
@@ -31,6 +32,7 @@ type reportCommand struct {
 	since      time.Duration
 	compare    bool
 	output     string
+	line       bool
 	files      []string
 }
 
@@ -48,6 +50,8 @@ func newReportCommand(app *kingpin.Application) *reportCommand {
 	cmd.Flag("compare", "Compare two reports, of files as JSON or as pages.").BoolVar(&c.compare)
 	cmd.Flag("output", "text, html (a page that needs no other host) or json.").Short('o').Default("text").
 		EnumVar(&c.output, "text", "html", "json")
+	cmd.Flag("line", "Write one line instead, for a job's record: jobid=, state=, useful=, lost_core_hours= and the "+
+		"verdict's sentence. Each MPI_COMM_WORLD has one, those with most time first.").BoolVar(&c.line)
 	cmd.Arg("file", "Report to show, or two to compare; or a directory REPORT.nodes.").StringsVar(&c.files)
 	return c
 }
@@ -59,6 +63,8 @@ func (c *reportCommand) run(ctx context.Context, std cli.Stdio) error {
 		return cli.Usagef("report: --compare compares two files: mpit-exporter report --compare before.html after.html")
 	case c.compare && c.output == "html":
 		return cli.Usagef("report: a comparison is text or json")
+	case c.line && (c.compare || c.output != "text"):
+		return cli.Usagef("report: --line is a form of its own, without --compare and --output")
 	case !c.compare && len(c.files) > 1:
 		return cli.Usagef("report: one file is shown; add --compare to compare two")
 	case c.since < time.Second:
@@ -78,7 +84,14 @@ func (c *reportCommand) run(ctx context.Context, std cli.Stdio) error {
 }
 
 func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
-	r, err := c.find(ctx, std)
+	found, err := c.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	if c.line {
+		return report.Lines(found, std.Out)
+	}
+	r, err := oneOf(found)
 	if err != nil {
 		return err
 	}
@@ -88,7 +101,7 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	case "json":
 		return report.JSON(r, std.Out)
 	}
-	return report.Text(r, std.Out)
+	return report.Text(r, std.Out, table.Columns(std.Out))
 }
 
 func (c *reportCommand) writeComparison(ctx context.Context, std cli.Stdio) error {
@@ -107,13 +120,14 @@ func (c *reportCommand) writeComparison(ctx context.Context, std cli.Stdio) erro
 	case c.output == "json":
 		return report.JSON(compared, std.Out)
 	}
-	return report.Comparison(compared, std.Out)
+	return report.Comparison(compared, std.Out, table.Columns(std.Out))
 }
 
-// find finds the one job that is meant.
-func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*job.Report, error) {
+// find finds the jobs that may be meant; there is at least one.
+func (c *reportCommand) find(ctx context.Context, std cli.Stdio) ([]*job.Report, error) {
 	if len(c.files) == 1 {
-		return report.Load(ctx, c.files[0])
+		r, err := report.Load(ctx, c.files[0])
+		return []*job.Report{r}, err
 	}
 	var answers []api.ValueList
 	var err error
@@ -128,8 +142,7 @@ func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*job.Report, e
 	}
 	var place func(r *api.RankStatus) string
 	if c.prometheus == "" { // what runs there isn't here
-		var files callers
-		place = func(r *api.RankStatus) string { return files.of(r.PID, r.UID, r.Calls.Long) }
+		place = new(client.Callers).OfRank
 	}
 	found := job.Of(answers, place)
 	if own := c.own(found); len(own) < len(found) {
@@ -137,13 +150,17 @@ func (c *reportCommand) find(ctx context.Context, std cli.Stdio) (*job.Report, e
 			othersOf(found))
 		found = own
 	}
-	switch len(found) {
-	case 0:
+	if len(found) == 0 {
 		return nil, errors.New("there is no such job, or nothing has run under mpit-exporter exec lately")
-	case 1:
+	}
+	return found, nil
+}
+
+// oneOf is the one that is meant: of several the one that runs, if there is one.
+func oneOf(found []*job.Report) (*job.Report, error) {
+	if len(found) == 1 {
 		return found[0], nil
 	}
-	// The one that runs, if there is one.
 	running := slices.DeleteFunc(slices.Clone(found), func(r *job.Report) bool { return r.Job.Ended != nil })
 	if len(running) == 1 {
 		return running[0], nil
@@ -220,7 +237,7 @@ func (m manyJobs) Lines() []string {
 		}
 		lines = append(lines, fmt.Sprintf("  %s (--user=%s, --world=%s, %s, %s): %s", mapping.OneLine(r.Job.ID),
 			mapping.OneLine(r.Job.User), mapping.OneLine(r.Job.World), mapping.OneLine(path.Base(r.Job.Program)), state,
-			r.Verdict.Text))
+			r.Verdict.Sentence()))
 	}
 	return lines
 }

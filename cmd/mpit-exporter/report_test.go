@@ -43,7 +43,7 @@ func TestReportOfOneOfManyJobs(t *testing.T) {
 	var out strings.Builder
 	assert.Equal(t, cli.Failure, cli.Report(&out, jobs))
 	assert.Equal(t, `mpit-exporter: report: there are 3 jobs; choose one with --jobid:
-  18 (--user=ada, --world=0, solver, runs): all 2 ranks have been in MPI_Barrier on halo for 8m0s
+  18 (--user=ada, --world=0, solver, runs): waiting: all 2 ranks have been in MPI_Barrier on halo for 8m0s
   17 (--user=ada, --world=0, solver, runs): healthy: 95 % useful
   19 (--user=ada, --world=0, solver, ended `+jobs[2].Job.Ended.Local().Format(time.DateTime)+`): healthy: 95 % useful
 `, out.String())

@@ -126,7 +126,7 @@ type topState struct {
 
 	reports []*job.Report
 	moved   map[jobKey]*top.Movement
-	callers callers
+	callers client.Callers
 }
 
 func (c *topCommand) state(plain bool) *topState {
@@ -151,9 +151,8 @@ func (s *topState) take(a *answer) {
 	}
 	for _, r := range s.reports {
 		for i := range r.Ranks {
-			if of := &r.Ranks[i]; of.Long != nil {
-				of.Place = s.callers.of(of.PID, of.UID, of.Long)
-			}
+			of := &r.Ranks[i]
+			of.Place = s.callers.Of(of.PID, of.UID, of.Long)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -73,6 +74,6 @@ func TestTopOpensNoFileOfOthers(t *testing.T) {
 	code := file.Section(".text")
 	call := &api.LongCall{Module: program, Offset: symbols[at].Value - code.Addr + code.Offset + 1}
 	for uid, want := range map[uint32]string{uint32(os.Getuid()): "main (<stdin>:1)", uint32(os.Getuid()) + 1: ""} {
-		assert.Equal(t, want, new(callers).of(0, uid, call), "user %d", uid)
+		assert.Equal(t, want, new(client.Callers).Of(0, uid, call), "user %d", uid)
 	}
 }

@@ -41,6 +41,8 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 	case len(all) < r.Job.WorldSize:
 		who = plural(len(in), "the rank that is", fmt.Sprintf("all %d ranks that are", len(in))) +
 			fmt.Sprintf(" observed, of %d,", r.Job.WorldSize)
+	case live == 1:
+		who = ranksOf(in)
 	default:
 		who = fmt.Sprintf("all %d ranks", len(in))
 	}

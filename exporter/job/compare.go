@@ -8,14 +8,17 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 )
 
 // Comparison is what has changed between two runs of one job: where a rank's time goes, on average, that of the
 // second run less that of the first. Times are in seconds.
 type Comparison struct {
+	Text     string   `json:"text"` // a sentence
 	Before   Job      `json:"before"`
 	After    Job      `json:"after"`
 	Verdicts Verdicts `json:"verdicts"`
+	Lasted   Change   `json:"lasted_seconds"`   // the runs; 0: not known
 	Observed Change   `json:"observed_seconds"` // of the mean rank
 	Changes  []Change `json:"changes"`          // by what they cost or save, the most first; together they are Observed
 }
@@ -43,7 +46,9 @@ const Outside = "(outside MPI)"
 
 // Compare says what has changed from one run to another. It is an error if one of them had no call profile.
 func Compare(before, after *Report) (*Comparison, error) {
-	c := &Comparison{Before: before.Job, After: after.Job, Verdicts: Verdicts{before.Verdict.Text, after.Verdict.Text},
+	c := &Comparison{Before: before.Job, After: after.Job,
+		Verdicts: Verdicts{before.Verdict.Sentence(), after.Verdict.Sentence()},
+		Lasted:   Change{What: "the run", Before: before.Lasted(), After: after.Lasted()},
 		Observed: Change{What: "time observed"}}
 	changes := map[string]*Change{}
 	at := func(what string) *Change {
@@ -88,5 +93,45 @@ func Compare(before, after *Report) (*Comparison, error) {
 	slices.SortFunc(c.Changes, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(math.Abs(b.Costs()), math.Abs(a.Costs())), strings.Compare(a.What, b.What))
 	})
+	c.Text = c.sentence(before, after)
 	return c, nil
 }
+
+// sentence says which run is shorter, where most of that comes from, and what has become of the verdict.
+func (c *Comparison) sentence(before, after *Report) string {
+	run := c.Lasted
+	if run.Before == 0 || run.After == 0 {
+		run = c.Observed
+	}
+	text, costs, most := "It takes "+units.Duration(run.After), run.Costs(), c.Changes[0]
+	if math.Abs(costs) < same*run.Before {
+		text += ", as before"
+	} else {
+		how, in := "less", "in "+most.What
+		if costs > 0 {
+			how = "more"
+		}
+		if most.What == Outside {
+			in = "outside MPI"
+		}
+		text += fmt.Sprintf(", %s %s than before (%s)", units.Duration(math.Abs(costs)), how, units.Duration(run.Before))
+		if costs*most.Costs() > 0 {
+			text += fmt.Sprintf("; the mean rank spends %s %s %s", units.Duration(math.Abs(most.Costs())), how, in)
+		}
+	}
+	if was, is := before.Job.Observed, after.Job.Observed; was != is {
+		text += fmt.Sprintf("; on %s instead of %d", units.Count(is, "rank"), was)
+	}
+	if was, is := before.Verdict, after.Verdict; was.State != is.State {
+		text += fmt.Sprintf("; %s, and was %s", is.State, was.State)
+	} else {
+		text += "; " + is.State + ", as before"
+	}
+	if was, is := before.Verdict.Efficiency, after.Verdict.Efficiency; was != nil && is != nil {
+		text += fmt.Sprintf("; %s useful instead of %s", units.Percent(is.Parallel), units.Percent(was.Parallel))
+	}
+	return text
+}
+
+// same is how much of a run's time it may take more or less to be called the same: runs of one program differ.
+const same = 0.02

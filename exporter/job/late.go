@@ -138,6 +138,7 @@ type late struct {
 
 	in       *Call // in which they wait; nil: not known
 	probably bool
+	proved   bool // by a collective that no rank leaves before all have come
 }
 
 // text says how long ranks wait for it.
@@ -163,7 +164,8 @@ func lateRank(by *Rank, why string, share float64) LateRank {
 func (r *Report) late(part []*Rank) (worst *late) {
 	for _, found := range []*late{r.lateOnOne(part), r.lateBy(part, (*Rank).Useful, true),
 		r.lateBy(part, (*Rank).Busy, false)} {
-		if found != nil && (worst == nil || worst.Share < Late && found.Share > worst.Share) {
+		if found != nil && (worst == nil || worst.Share < Late && found.Share > worst.Share &&
+			(!worst.proved || found.Share >= Late)) {
 			worst = found
 		}
 	}
@@ -202,7 +204,7 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *la
 	}
 	by := part[at]
 	call, _ := r.most(part, by)
-	found := &late{lateRank(by, by.busyWith(), share), call, len(part) > 2 || len(r.Ranks) < r.Job.WorldSize}
+	found := &late{lateRank(by, by.busyWith(), share), call, len(part) > 2 || len(r.Ranks) < r.Job.WorldSize, false}
 	if found.Useful = useful; !useful {
 		found.Why = "waits least for others"
 		switch {
@@ -250,7 +252,7 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 		}
 		if by := part[members[at]]; worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {
 			proved := to.id != "" && spent.most.synchronises()
-			worst = &late{lateRank(by, by.busyWith(), share), spent.most, !proved && len(members) > 2}
+			worst = &late{lateRank(by, by.busyWith(), share), spent.most, !proved && len(members) > 2, proved}
 			worst.Useful = true
 		}
 	}
@@ -298,38 +300,39 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 
 // usage is how ranks use their cores and MPI.
 type usage struct {
-	short  int     // ranks that work and have no core, as far as they are known; all, if none has one for half of its time
+	short  []*Rank // that work and have no core, as far as they are known; all, if none has one for half of its time
 	got    float64 // what part of their time these got one, in the mean
 	away   float64 // share of time in which all neither compute nor communicate; 0: one does, or it isn't known
 	losing int     // ranks that lose time in MPI
 	known  bool    // how long all were without a core
 }
 
-func usageOf(part []*Rank) usage {
+// usageOf takes the shares from which on ranks have no core and are idle.
+func usageOf(part []*Rank, queued, idleFrom float64) usage {
 	u := usage{known: true}
 	idle, starved, got := true, true, 0.0
 	for _, of := range part {
 		// Ranks that wait in MPI without a core may lose nothing: a rank that sleeps may be whom they wait for.
-		if of.queued()-(1-of.Useful()) >= queued {
-			u.short++
+		if of.queued()-max(1-of.Useful(), 0) >= queued {
+			u.short = append(u.short, of)
 			u.got += of.got()
 		}
 		starved = starved && of.queued() >= 0.5
 		got += of.got()
-		on, known := of.onCore()
+		on, known := of.ready()
 		away := of.Share(api.Outside, api.Poll)
 		u.away += away / float64(len(part))
-		idle = idle && known && !of.CPU.GPU && away >= Efficient &&
-			(on <= 1-Efficient || of.Share(api.Poll) >= Efficient)
+		polls := of.Share(api.Poll) >= idleFrom
+		idle = idle && away >= idleFrom && (polls || known && !of.CPU.GPU && on <= 1-idleFrom)
 		if 1-of.Useful() >= noted {
 			u.losing++
 		}
 		u.known = u.known && of.CPU != nil && of.CPU.Queue != nil
 	}
 	if starved {
-		u.short, u.got = len(part), got
+		u.short, u.got = part, got
 	}
-	u.got /= float64(max(u.short, 1))
+	u.got /= float64(max(len(u.short), 1))
 	if !idle {
 		u.away = 0
 	}

@@ -38,6 +38,10 @@ func collectives(rank int, seconds float64) Rank { return of(rank, "a", 0, 0, se
 // Where time goes, and which rank is named for it. Wrong names cost more than none.
 func TestWhereTimeGoes(t *testing.T) {
 	polls := Rank{Rank: 0, Node: "a", State: "up", Time: api.StateSeconds{api.Outside: 2, api.Poll: 98}}.kernel(99, 0)
+	dozes, tests := of(0, "a", 0, 0, 0, 0).kernel(15, 1), of(0, "a", 0, 0, 0, 0).kernel(98, 1)
+	dozes.Time[api.Poll], tests.Time[api.Poll] = 0.2, 0.2
+	youth := collectives(0, 0).kernel(2, 0)
+	youth.young, youth.CPU.Seconds = true, new(25.0)
 	reads, onGPU := collectives(1, 0).kernel(3, 0), collectives(1, 0).kernel(3, 0)
 	reads.CPU.In, onGPU.CPU.GPU = "read of fd 3 (a pipe)", true
 	barrier := func(seconds map[int]float64) Call { return calls("MPI_Barrier", "halo", 1000, seconds) }
@@ -95,7 +99,7 @@ func TestWhereTimeGoes(t *testing.T) {
 			of(1, "a", 0, 0, 0, 50).member("world", 3, 1), of(2, "a", 0, 0, 0, 60).member("world", 3, 1)}, []Call{calls("MPI_File_write", "zero", 10, map[int]float64{0: 1}),
 			calls("MPI_File_write", "one", 10, map[int]float64{1: 50}),
 			calls("MPI_File_write", "two", 10, map[int]float64{2: 60})}, Communication,
-			"rank 1: 50 % useful; 50 % of the time is spent in MPI, mostly in MPI_File_write on one, and no rank is late"},
+			"rank 1: 50 % useful; 50 % of the time is spent in MPI, mostly in MPI_File_write on one"},
 		"a rank that has not come yet is a part of the same": {[]Rank{collectives(0, 100).member("world", 2, 5),
 			collectives(1, 0).member("world", 2, 4)}, []Call{calls("MPI_Barrier", "world", 1, map[int]float64{0: 100})},
 			LateRanks, "50 % useful; 50 % of the time ranks wait in MPI_Barrier on world for rank 1 on a, which is " +
@@ -109,17 +113,40 @@ func TestWhereTimeGoes(t *testing.T) {
 			calls("MPI_Recv", "world", 10, map[int]float64{0: 1, 1: 80, 2: 80}),
 			calls("MPI_Barrier", "workers", 10, map[int]float64{1: 90, 2: 90})}, LateRanks, "46 % useful; 53 % of the time " +
 			"ranks wait in MPI_Recv on world probably for rank 0 on a, which is outside MPI for 99 % of the time"},
-		"another one each time": {[]Rank{collectives(0, 40).kernel(99, 0), collectives(1, 41).kernel(99, 0)}, []Call{
+		"another one each time": {[]Rank{collectives(0, 40).kernel(99, 0).member("halo", 2, 10),
+			collectives(1, 41).kernel(99, 0).member("halo", 2, 10)}, []Call{
 			barrier(map[int]float64{0: 40, 1: 41})}, LateInTurn,
 			"60 % useful; 40 % of the time is waiting in MPI_Barrier on halo, for a different rank each time"},
+		"ranks of another world may be the late ones": {[]Rank{collectives(0, 40).kernel(99, 0),
+			collectives(1, 41).kernel(99, 0)}, []Call{barrier(map[int]float64{0: 40, 1: 41})}, Communication,
+			"60 % useful; 40 % of the time is spent in MPI, mostly in MPI_Barrier on halo, and no rank is late"},
+		"a world of one rank": {[]Rank{collectives(0, 40).kernel(99, 0)}, []Call{barrier(map[int]float64{0: 40})},
+			Communication, "60 % useful; 40 % of the time is spent in MPI, mostly in MPI_Barrier on halo"},
+		"one shares its core, and the other waits a little": {[]Rank{
+			collectives(0, 48).kernel(99, 0).member("halo", 2, 10), collectives(1, 0).kernel(50, 50).member("halo", 2, 10)},
+			[]Call{barrier(map[int]float64{0: 48, 1: 0})}, NoCore, "rank 1 got a core for 50 % of the time in which it " +
+				"could run; 24 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which got a core for 50 % of " +
+				"the time in which it could run"},
+		"a little late, as a collective shows": {[]Rank{collectives(0, 24).member("halo", 2, 10),
+			collectives(1, 0).member("halo", 2, 10)}, []Call{barrier(map[int]float64{0: 24, 1: 0})}, Healthy, "healthy: " +
+			"88 % useful; 12 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is outside MPI for 100 " +
+			"% of the time"},
+		"sleeps between polls": {[]Rank{dozes, collectives(1, 0).kernel(99, 0)}, nil, LateRanks, "58 % useful; 42 % of " +
+			"the time ranks wait for rank 1 on a, which is on the CPU for 99 % of the time"},
+		"computes between polls": {[]Rank{tests, collectives(1, 0).kernel(99, 0)}, nil, Healthy, "healthy: 100 % useful"},
+		"all sleep between polls": {[]Rank{dozes, dozes}, nil, Idle,
+			"100 % of the time ranks neither compute nor communicate"},
 		"large collectives": {[]Rank{collectives(0, 40).kernel(99, 0), collectives(1, 41).kernel(99, 0)}, []Call{
 			{Called: Called{Function: "MPI_Alltoall", Kind: "comm", Object: "halo"}, Calls: 100, Seconds: 81,
 				Bytes: map[string]float64{"sent": 1e9}, ranks: map[who]float64{{rank: 0}: 40, {rank: 1}: 41}}}, Communication,
 			"60 % useful; 40 % of the time is spent in MPI, mostly in MPI_Alltoall on halo, and no rank is late"},
 		"nobody has work": {[]Rank{collectives(0, 1).kernel(2, 0), collectives(1, 2).kernel(2, 0)}, nil, Idle,
 			"98 % of the time ranks neither compute nor communicate"},
-		"nothing comes":   {[]Rank{polls, polls}, nil, Idle, "100 % of the time ranks neither compute nor communicate"},
-		"perhaps on GPUs": {[]Rank{onGPU, onGPU}, nil, Healthy, "healthy: 100 % useful"},
+		"nobody has a core": {[]Rank{collectives(0, 0).kernel(20, 15), collectives(1, 0).kernel(20, 15)}, nil, Healthy,
+			"healthy: 100 % useful"},
+		"nothing is known of cores yet": {[]Rank{youth, youth}, nil, Healthy, "healthy: 100 % useful"},
+		"nothing comes":                 {[]Rank{polls, polls}, nil, Idle, "100 % of the time ranks neither compute nor communicate"},
+		"perhaps on GPUs":               {[]Rank{onGPU, onGPU}, nil, Healthy, "healthy: 100 % useful"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Report{Ranks: c.ranks, Calls: c.calls, Job: Job{WorldSize: len(c.ranks)}}

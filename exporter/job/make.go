@@ -21,6 +21,7 @@ type maker struct {
 	programs  map[string]int // how many ranks say so
 	libraries map[string]int
 	calls     map[Called]*Call
+	bytes     map[who]map[string]float64 // of ranks, by direction
 	sizes     map[Called]*sizes
 	messages  map[pair]*Messages
 	levels    map[string]*Level // by metric and labels
@@ -43,7 +44,7 @@ func newMaker(j Job, place func(r *api.RankStatus) string) *maker {
 		place:  place,
 		report: &Report{Format: Format, Job: Job{ID: j.ID, World: j.World, User: j.User, Name: j.Name}},
 		nodes:  map[string]bool{}, programs: map[string]int{}, libraries: map[string]int{},
-		calls: map[Called]*Call{}, sizes: map[Called]*sizes{}, messages: map[pair]*Messages{},
+		calls: map[Called]*Call{}, bytes: map[who]map[string]float64{}, sizes: map[Called]*sizes{}, messages: map[pair]*Messages{},
 		levels: map[string]*Level{},
 	}
 }
@@ -63,6 +64,7 @@ func (m *maker) addRank(of *api.RankValues) {
 	}
 	if c := s.Calls; c != nil {
 		rank.Time, rank.Comms, rank.CPU = c.State, c.Comms, c.CPU
+		rank.young = rank.Time.Sum() < Waiting.Seconds()
 		switch finalize := c.State[api.Finalize]; {
 		case s.EndReason != endsWell:
 			rank.Threads = c.Threads
@@ -150,6 +152,10 @@ func (m *maker) addSeries(by who, v *api.VariableValues, s api.SeriesValue) {
 	case v.Metric == "mpit_call_bytes_total":
 		if bytes, known := number(s.Value); known && bytes > 0 {
 			m.callOf(calledBy(s.Labels)).addBytes(s.Labels["direction"], bytes)
+			if m.bytes[by] == nil {
+				m.bytes[by] = map[string]float64{}
+			}
+			m.bytes[by][s.Labels["direction"]] += bytes
 		}
 	case v.Metric == "mpit_call_size_bytes":
 		of := m.sizesOf(calledBy(s.Labels))
@@ -228,7 +234,11 @@ func (m *maker) addLevel(l Level) {
 func (m *maker) done() *Report {
 	r := m.report
 	for i := range r.Ranks {
-		m.nodes[r.Ranks[i].Node] = true
+		of := &r.Ranks[i]
+		m.nodes[of.Node] = true
+		if bytes := m.bytes[of.who()]; bytes != nil {
+			of.Bytes = bytes
+		}
 	}
 	r.Job.Nodes = len(m.nodes)
 	r.Job.Program, r.Job.Library = mostOf(m.programs), mostOf(m.libraries)

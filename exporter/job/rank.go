@@ -32,10 +32,16 @@ type Rank struct {
 	Threads []api.Thread `json:"threads,omitempty"`
 	Comms   []api.Comm   `json:"comms,omitempty"`
 	CPU     *api.CPU     `json:"cpu,omitempty"`
+	// Bytes are those of its calls by direction, as Call has them; nil: none, or not known of an interval.
+	Bytes map[string]float64 `json:"bytes,omitempty"`
+	// Functions are those with most of its time, as Written has them.
+	Functions []FunctionTime `json:"functions,omitempty"`
 	// ThreadLevel is MPI's: "multiple" and "serialized" programs may have threads that no agent tells of.
 	ThreadLevel string `json:"thread_level,omitempty"`
 
 	cores float64 // how many it used on average in a report on an interval; 0: not known
+	step  float64 // seconds in which its job begins a collective: what lasts no longer isn't blocked; 0: not known
+	young bool    // its thread's times on a core, which are read now and then, may be those of its first moments
 }
 
 // Reasons of ends: an orderly one, and that of the rank that has called MPI_Abort.
@@ -46,11 +52,31 @@ const (
 
 func (r *Rank) who() who { return who{r.Rank, r.Dup} }
 
-// Useful is the rank's share of time outside MPI; 0 where nothing is known.
-func (r *Rank) Useful() float64 { return r.Share(api.Outside) }
+// Useful is the rank's share of time outside MPI, but for what it sleeps between polls; 0 where nothing is known.
+func (r *Rank) Useful() float64 { return r.Share(api.Outside) - r.asleep() }
 
 // Busy is its share of time in which it waits for nobody.
-func (r *Rank) Busy() float64 { return r.Share(api.Outside, api.Send, api.File) }
+func (r *Rank) Busy() float64 { return r.Useful() + r.Share(api.Send, api.File) }
+
+// sleeps is which part of its time off the CPU a rank polls that sleeps between polls: a microsecond of each gap, and
+// the calls, between sleeps of a millisecond or two.
+const sleeps = 0.001
+
+// asleep is the share of its time that a rank sleeps between polls, as far as that is known.
+func (r *Rank) asleep() float64 {
+	on, known := r.ready()
+	off := r.Share(api.Outside) - on
+	if !known || r.CPU.GPU || off < noted || r.Share(api.Poll) < sleeps*off {
+		return 0
+	}
+	return off
+}
+
+// ready is the share of its time that the rank is on a core or ready to run: the rest it sleeps.
+func (r *Rank) ready() (share float64, known bool) {
+	on, known := r.onCore()
+	return on + r.queued(), known && r.CPU.Queue != nil && !r.young
+}
 
 // Share is the share of its time that it is in some states; 0 where nothing is known.
 func (r *Rank) Share(states ...api.TimeState) (share float64) {
@@ -109,13 +135,21 @@ func (r *Rank) inOneCall() bool {
 	if len(r.Threads) > 0 {
 		return r.isBlocked()
 	}
-	inside := r.Time.Sum() * (1 - r.Useful()) // if it is another thread's call, there is less
-	return !r.ended() && !r.silent() && r.Running >= Waiting.Seconds() && !isOfFile(r.function()) &&
-		inside >= 0.99*min(r.Running, r.Time.Sum())
+	return !r.ended() && !r.silent() && r.isLong(r.Running) && !isOfFile(r.function()) && r.spendsItInside()
 }
 
-// isUnknown says that the rank may be blocked, or serve others in one thread while another works.
+// spendsItInside says that the rank's time is that of the call that it is in: if it is another thread's, there is less.
+func (r *Rank) spendsItInside() bool {
+	return r.Time.Sum()-r.Time[api.Outside] >= 0.99*min(r.Running, r.Time.Sum())
+}
+
+// isUnknown says that the rank may be blocked, or serve others in one thread while another works: what the other does
+// isn't known, or not yet.
 func (r *Rank) isUnknown() bool {
+	if len(r.Threads) > 1 {
+		outside := slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil })
+		return outside && r.Running >= api.LongCallTime.Seconds() && !isCollective(r.function()) && r.spendsItInside()
+	}
 	threaded := r.ThreadLevel == "serialized" || r.ThreadLevel == "multiple"
 	return threaded && len(r.Threads) == 0 && r.inOneCall() && !isCollective(r.function())
 }
@@ -130,13 +164,14 @@ func (r *Rank) isBlocked() bool {
 		r.cores > float64(len(r.Threads))+0.2 {
 		return false
 	}
-	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil || !holds(t.Call) })
+	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil || !r.holds(t.Call) })
 }
 
-// holds says that a call has lasted for long, and isn't one that may.
-func holds(c *api.CallUnderWay) bool {
-	return c.Seconds >= Waiting.Seconds() && !isOfFile(c.Function)
-}
+// isLong says that a call of so many seconds has lasted for long: longer than its job's steps.
+func (r *Rank) isLong(seconds float64) bool { return seconds >= max(Waiting.Seconds(), r.step) }
+
+// holds says that a call of the rank's has lasted for long, and isn't one that may.
+func (r *Rank) holds(c *api.CallUnderWay) bool { return r.isLong(c.Seconds) && !isOfFile(c.Function) }
 
 // operation tells apart what ranks may be in together.
 type operation struct {
@@ -177,7 +212,7 @@ func (r *Rank) does() string {
 // outside is what keeps a rank out of MPI; "": that isn't known.
 func (r *Rank) outside() string {
 	on, known := r.onCore()
-	off := known && on < r.Useful()/2
+	off := known && on < r.Share(api.Outside)/2
 	away := len(r.Threads) > 0 && r.Threads[0].Call == nil && r.Threads[0].Moved >= Waiting.Seconds()
 	switch {
 	case r.got() < 1:
@@ -229,7 +264,10 @@ func (r *Rank) onCore() (share float64, known bool) {
 	if r.CPU == nil || r.Time.Sum() <= 0 {
 		return 0, false
 	}
-	on := cmp.Or(r.CPU.Thread, r.CPU.Seconds)
+	on := r.CPU.Thread
+	if on == nil || r.young {
+		on = r.CPU.Seconds
+	}
 	if on == nil {
 		return 0, false
 	}
@@ -247,7 +285,7 @@ func (r *Rank) got() float64 {
 
 // queued is the share of its time in which a rank was ready to run and had no core; 0 where that isn't known.
 func (r *Rank) queued() float64 {
-	if r.CPU == nil || r.CPU.Queue == nil || r.Time.Sum() <= 0 {
+	if r.CPU == nil || r.CPU.Queue == nil || r.Time.Sum() <= 0 || r.young {
 		return 0
 	}
 	return *r.CPU.Queue / r.Time.Sum()

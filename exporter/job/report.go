@@ -1,8 +1,10 @@
 package job
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -34,6 +36,8 @@ type Report struct {
 	Levels   []Level    `json:"levels,omitempty"` // of the library: queues and watermarks, by name
 	// LeftOut is how many ranks and series the exporters have left out of their answers.
 	LeftOut int `json:"left_out,omitempty"`
+
+	was string // the state of the job a moment ago; empty: not known
 }
 
 // Job is what its ranks say of it.
@@ -105,7 +109,46 @@ type Bucket struct {
 // LargestSize stands for sizes above the last bound, as JSON has no infinity.
 const LargestSize = math.MaxFloat64
 
-// WithRanks is the report as it is written, with ByRank of so many calls, those with most time.
+// Written is the report as files have it: each rank has its functions, and calls don't have their ranks.
+func (r *Report) Written() *Report {
+	of := r.WithRanks(0)
+	of.Ranks = slices.Clone(r.Ranks)
+	by := map[who]map[string]float64{}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		for rank, seconds := range c.ranks {
+			if by[rank] == nil {
+				by[rank] = map[string]float64{}
+			}
+			by[rank][c.Function] += seconds
+		}
+	}
+	for i := range of.Ranks {
+		to := &of.Ranks[i]
+		var all []FunctionTime
+		for function, seconds := range by[to.who()] {
+			all = append(all, FunctionTime{function, seconds})
+		}
+		slices.SortFunc(all, func(a, b FunctionTime) int {
+			return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), strings.Compare(a.Function, b.Function))
+		})
+		if len(all) > 0 { // otherwise the report was read, and has them
+			to.Functions = all[:min(len(all), mostFunctions)]
+		}
+	}
+	return of
+}
+
+// mostFunctions is of how many functions a rank's time is written, those with most.
+const mostFunctions = 8
+
+// FunctionTime is a rank's time in a function, on all objects and of all threads, in seconds.
+type FunctionTime struct {
+	Function string  `json:"function"`
+	Seconds  float64 `json:"seconds"`
+}
+
+// WithRanks is the report as the API has it, with ByRank of so many calls, those with most time.
 func (r *Report) WithRanks(calls int) *Report {
 	of := *r
 	of.Calls = slices.Clone(r.Calls)
@@ -176,6 +219,14 @@ type Verdict struct {
 	Text       string      `json:"text"`                 // a sentence
 	Efficiency *Efficiency `json:"efficiency,omitempty"` // absent: no call was measured
 	Late       *LateRank   `json:"late,omitempty"`       // absent: none is
+}
+
+// Sentence is what is said of the job: the word of its state, and why.
+func (v *Verdict) Sentence() string {
+	if rest, is := strings.CutPrefix(v.Text, v.State); is && (rest == "" || rest[0] == ':') {
+		return v.Text
+	}
+	return v.State + ": " + v.Text
 }
 
 // LateRank is the rank that the others wait for. It is a hint: the rank that waits least for others.

@@ -137,17 +137,29 @@ func (t *Totals) grown(now float64, what quantity) float64 {
 // the interval, but levels, states and calls under way are of now. Of a job that has ended, with no earlier report
 // (nil) and with one on other ranks, it is the report itself, which is of the whole job. It keeps nothing of either
 // that is changed later.
-func (r *Report) Since(before *Totals) *Report {
-	if before == nil || r.Job.Ended != nil || !before.sameRanks(r.Ranks) {
+func (r *Report) Since(before *Totals) *Report { return r.since(before, "", 0) }
+
+// since is Since of a job that was in a state a moment ago and begins a collective at least every step.
+func (r *Report) since(before *Totals, was string, step time.Duration) *Report {
+	whole := before == nil || r.Job.Ended != nil || !before.sameRanks(r.Ranks)
+	if whole && was == "" && step == 0 {
 		return r
 	}
 	of := *r
-	of.Seconds, of.Whole = r.Time.Sub(before.time).Seconds(), false
-	of.Ranks = before.ranksSince(r.Ranks, of.Seconds)
-	of.Calls = before.callsSince(r.Calls)
-	of.Sizes = before.sizesSince(r.Sizes)
-	of.Messages = before.messagesSince(r.Messages)
-	of.sortCalls()
+	of.was = was
+	if whole {
+		of.Ranks = slices.Clone(r.Ranks)
+	} else {
+		of.Seconds, of.Whole = r.Time.Sub(before.time).Seconds(), false
+		of.Ranks = before.ranksSince(r.Ranks, of.Seconds)
+		of.Calls = before.callsSince(r.Calls)
+		of.Sizes = before.sizesSince(r.Sizes)
+		of.Messages = before.messagesSince(r.Messages)
+		of.sortCalls()
+	}
+	for i := range of.Ranks {
+		of.Ranks[i].step = step.Seconds()
+	}
 	of.Verdict = of.verdict()
 	of.sortRanks()
 	return &of
@@ -169,11 +181,13 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 	ranks := slices.Clone(now)
 	for i := range ranks {
 		r := &ranks[i]
+		r.Bytes = nil
 		b := t.ranks[r.who()]
 		observed := r.Time.Sum()
 		for state := range r.Time {
 			r.Time[state] = grown(r.Time[state], b.time[state])
 		}
+		r.young = r.young && r.CPU != nil && r.CPU.At == b.cpu.At
 		if r.CPU = cpuSince(r.CPU, b.cpu, seconds, observed); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
 			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
 		}

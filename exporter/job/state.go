@@ -30,6 +30,7 @@ const (
 // Words of the states.
 const (
 	Crashed       = "crashed"       // ranks have ended without MPI_Finalize
+	Cancelled     = "cancelled"     // all were ended from outside
 	WrongProgram  = "wrong program" // ranks are in different functions as one collective
 	Deadlock      = "deadlock"      // none of some ranks can go on before another one does
 	Waits         = "waiting"       // ranks are blocked in MPI
@@ -55,6 +56,7 @@ type State struct {
 func States() []State {
 	return []State{
 		{Word: Crashed, Colour: "hung", Alert: "MPIRankGone"},
+		{Word: Cancelled},
 		{Word: WrongProgram, Colour: "hung"},
 		{Word: Deadlock, Colour: "hung", Alert: "MPIJobHung"},
 		{Word: Waits, Colour: "collective", Board: "orange", Alert: "MPIJobWaitsForRank"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -25,7 +26,7 @@ func (r *Report) verdict() Verdict {
 	}
 	switch {
 	case slices.ContainsFunc(r.Ranks, func(r Rank) bool { return r.isUnknown() }):
-		v.Text = "ranks wait for messages, and what their other threads do isn't known: their agents are older"
+		v.Text = "ranks wait for messages, and what their other threads do isn't known"
 	case len(observed) == 0:
 		v.Text = "nothing is known of its time: no MPI call has been measured (exec --calls)"
 	default:
@@ -78,11 +79,12 @@ func (r *Report) divide(observed []*Rank, v *Verdict) {
 
 // judge says where the time of ranks goes that work together.
 func (r *Report) judge(part []*Rank, v *Verdict) {
-	e, use, late := efficiency(part), usageOf(part), ""
+	e, use, late := efficiency(part), usageOf(part, r.from(NoCore, queued), r.from(Idle, Efficient)), ""
 	useful := e.Parallel
-	if l := r.late(part); l != nil {
+	if l := r.late(part); l != nil && (l.proved || l.Share >= r.from(LateRanks, Late)) {
 		v.Late, late = &l.LateRank, l.text()
 	}
+	isLate := v.Late != nil && v.Late.Share >= r.from(LateRanks, Late)
 	where, total := "", 0.0
 	for _, of := range part {
 		total += of.Time.Sum()
@@ -93,17 +95,24 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	}
 	v.Text = units.Percent(useful) + " useful"
 	switch {
-	case use.short > 1 || use.short > 0 && v.Late == nil:
+	case len(use.short) > 1 || len(use.short) > 0 && !isLate:
 		v.State, v.Late = NoCore, nil
-		v.Text = fmt.Sprintf("%s got a core for %s of the time in which %s could run", units.Count(use.short, "rank"),
-			units.Percent(use.got), plural(use.short, "it", "they"))
-	case v.Late != nil && v.Late.Share >= Late:
-		v.State, v.Text = LateRanks, v.Text+late
+		which := units.Count(len(use.short), "rank")
+		if len(use.short) < len(part) {
+			which = ranksOf(use.short)
+		} else {
+			late = ""
+		}
+		v.Text = fmt.Sprintf("%s got a core for %s of the time in which %s could run%s", which, units.Percent(use.got),
+			plural(len(use.short), "it", "they"), late)
 	case use.away > 0:
 		v.State, v.Text = Idle, units.Percent(use.away)+" of the time ranks neither compute nor communicate"
-	case useful >= Efficient || len(part) > 2 && use.losing < 2:
+		v.Late = nil
+	case isLate:
+		v.State, v.Text = LateRanks, v.Text+late
+	case 1-useful <= r.from(Communication, 1-Efficient) || len(part) > 2 && use.losing < 2:
 		v.State, v.Text = Healthy, Healthy+": "+v.Text+late
-	case v.Late == nil && use.known && share >= Late && call.isSlow():
+	case v.Late == nil && use.known && share >= r.from(LateInTurn, Late) && call.isSlow() && r.isOf(call, part):
 		v.State = LateInTurn
 		v.Text += fmt.Sprintf("; %s of the time is waiting%s, for a different rank each time", units.Percent(share), where)
 	default:
@@ -112,14 +121,55 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		if where != "" {
 			v.Text += ", mostly" + where
 		}
-		if late == "" && len(r.Ranks) < r.Job.WorldSize {
+		switch in := inCalls(part); {
+		case late != "":
+		case in != "":
+			late = "; " + in
+		case len(part) == 1:
+		case len(r.Ranks) < r.Job.WorldSize:
 			late = fmt.Sprintf(", and none of the %d ranks that are observed, of %d, is late", len(r.Ranks), r.Job.WorldSize)
-		}
-		if late == "" && e.LoadBalance < Efficient {
+		case e.LoadBalance < Efficient:
 			late = ", and no single rank is late"
+		default:
+			late = ", and no rank is late"
 		}
-		v.Text += cmp.Or(late, ", and no rank is late")
+		v.Text += late
 	}
+}
+
+// inCalls says what ranks are in if each has been in one call for longer than a second: of what hasn't moved nothing
+// else is known.
+func inCalls(part []*Rank) string {
+	shortest := math.Inf(1)
+	for _, of := range part {
+		if shortest = min(shortest, of.Running); of.Running < api.LongCallTime.Seconds() || of.Long == nil ||
+			!of.spendsItInside() {
+			return ""
+		}
+	}
+	place, _ := placeOf(part)
+	return fmt.Sprintf("%s been in %s for %s", plural(len(part), "it has",
+		fmt.Sprintf("all %d ranks have", len(part))), place, seconds(shortest))
+}
+
+// isOf says that all members of the communicator that a call is on are among the ranks.
+func (r *Report) isOf(c *Call, part []*Rank) bool {
+	calling := c.callers(placesOf(part))
+	return len(calling) > 1 && !slices.ContainsFunc(calling, func(i int) bool {
+		on := part[i].on(c.Called)
+		return on.id == "" || on.size != len(calling)
+	})
+}
+
+// lasts is the part of its threshold at which a state ends.
+const lasts = 0.7
+
+// from is the share from which on the job is in a state: it ends at less than that at which it begins.
+func (r *Report) from(state string, share float64) float64 {
+	if r.was == state || r.was == LateInTurn && state == Communication {
+		return lasts * share
+	}
+	return share
 }
 
 // crashed says whether ranks have ended without MPI_Finalize, or none answers, and writes it down.
@@ -137,7 +187,13 @@ func (r *Report) crashed(v *Verdict) bool {
 			}
 		}
 	}
+	by := cancelledBy(gone)
 	switch {
+	case by != "" && live > 0 && r.Time.Sub(last(gone)) < settles:
+		return false
+	case by != "" && live == 0 && len(r.Ranks) >= r.Job.WorldSize:
+		v.State = Cancelled
+		v.Text = fmt.Sprintf("%s ended all %d ranks", by, len(gone))
 	case len(gone) > 0:
 		v.State, v.Text = Crashed, crash(gone, len(r.Ranks))
 	case live > 0 && silent == live:
@@ -147,18 +203,61 @@ func (r *Report) crashed(v *Verdict) bool {
 		return false
 	}
 	// Where they were: a job that is stuck is killed in the end.
-	if before, was := (Verdict{}), slices.Clone(r.Ranks); live == 0 {
-		for i := range was {
-			if was[i].broken() != "" {
-				was[i].State = "up"
+	if before, was := (Verdict{}), *r; live == 0 {
+		was.Ranks = slices.Clone(r.Ranks)
+		for i := range was.Ranks {
+			if of := &was.Ranks[i]; of.broken() != "" {
+				of.State, of.Time[api.Ended] = "up", 0
 			}
 		}
-		if r.stuck(was, &before) {
+		switch observed := was.observed(); {
+		case was.stuck(was.Ranks, &before):
 			v.Text += "; before that, " + before.Text
+			v.Late = before.Late
+		case v.State == Cancelled && len(observed) > 0:
+			before.Efficiency = efficiency(observed)
+			was.divide(observed, &before)
+			v.Text += "; before that, " + before.sentence()
 			v.Late = before.Late
 		}
 	}
 	return true
+}
+
+// sentence is the verdict with its state.
+func (v *Verdict) sentence() string {
+	if strings.HasPrefix(v.Text, v.State) {
+		return v.Text
+	}
+	return v.State + ": " + v.Text
+}
+
+// settles is how far apart ends may be that one signal to all ranks has brought about: some take longer to end.
+const settles = 2 * time.Second
+
+// cancelledBy is the signal that ended ranks, if it was the same for all at about the same time, and one that
+// schedulers, launchers and people at a terminal send: a program that fails sends none of these to itself. Empty: they
+// ended otherwise.
+func cancelledBy(gone []*Rank) (signal string) {
+	first := time.Time{}
+	for _, r := range gone {
+		if first.IsZero() || r.EndedAt.Before(first) {
+			first = r.EndedAt
+		}
+	}
+	for _, r := range gone {
+		isSent := r.Exit == "SIGTERM" || r.Exit == "SIGINT" || r.Exit == "SIGHUP" || r.Exit == "SIGXCPU"
+		if !isSent || r.Exit != gone[0].Exit || r.EndedAt.Sub(first) > settles {
+			return ""
+		}
+		signal = r.Exit
+	}
+	return signal
+}
+
+// last is when the last of some ranks ended.
+func last(gone []*Rank) time.Time {
+	return slices.MaxFunc(gone, func(a, b *Rank) int { return a.EndedAt.Compare(b.EndedAt) }).EndedAt
 }
 
 // stuck says whether ranks of the job are blocked, as they are or were at the end, and writes it down.

@@ -30,6 +30,12 @@ func in(rank int, function, object string, seconds float64) Rank {
 	return r
 }
 
+// lasting is the rank after so many seconds, all of them in collectives.
+func (r Rank) lasting(seconds float64) Rank {
+	r.Time = api.StateSeconds{api.Collective: seconds}
+	return r
+}
+
 func killed(r Rank) Rank {
 	r.State, r.End = "ended", "lost"
 	return r
@@ -62,7 +68,7 @@ func TestVerdicts(t *testing.T) {
 	lost.State, lost.End = "ended", "lost"
 	brief := of(1, "a", 0, 0, 0, 0)
 	brief.Time = api.StateSeconds{1}
-	sizes := map[string]int{"part of a job hangs": 1000, "one of many": 1000}
+	sizes := map[string]int{"part of a job hangs": 1000, "one of many": 1000, "one node's ranks of a larger job": 4}
 	for name, c := range map[string]struct {
 		ranks []Rank
 		where string
@@ -87,18 +93,17 @@ func TestVerdicts(t *testing.T) {
 				"for 99 % of the time"},
 		"a little late": {
 			[]Rank{of(0, "a", 0, 24, 0, 0), of(1, "a", 0, 0, 0, 0)}, "", Healthy,
-			"healthy: 88 % useful; 12 % of the time ranks wait for rank 1 on a, which is outside MPI for 100 % of the time"},
+			"healthy: 88 % useful"},
 		"a late receiver, whose senders can't send": {
 			[]Rank{of(0, "a", 80, 0, 0, 0), of(1, "a", 80, 0, 0, 0), of(2, "a", 0, 1, 0, 0)}, "MPI_Send on world",
 			LateRanks, "46 % useful; 53 % of the time ranks wait in MPI_Send on world probably for rank 2 on a, which is " +
 				"outside MPI for 99 % of the time"},
 		"little is useful, and one rank is a little late": {
 			[]Rank{of(0, "a", 0, 68, 0, 0), of(1, "a", 0, 83, 0, 0), of(2, "a", 0, 85, 0, 0)}, "MPI_Wait", Communication,
-			"21 % useful; 79 % of the time is spent in MPI, mostly in MPI_Wait; 11 % of the time ranks wait in " +
-				"MPI_Wait probably for rank 0 on a, which is outside MPI for 32 % of the time"},
+			"21 % useful; 79 % of the time is spent in MPI, mostly in MPI_Wait, and no single rank is late"},
 		"a rank that was observed for a moment": {
 			[]Rank{of(0, "a", 0, 50, 0, 0), brief}, "", Communication,
-			"50 % useful; 50 % of the time is spent in MPI, and no rank is late"},
+			"50 % useful; 50 % of the time is spent in MPI"},
 		"a rank that was killed": {
 			[]Rank{of(0, "node1", 0, 0, 90, 0), lost}, "", Crashed, "rank 1 on node1 ended without MPI_Finalize (lost)"},
 		"one crashed, the launcher killed the others": {[]Rank{exited(of(0, "node1", 0, 0, 90, 0), "SIGTERM"),
@@ -127,6 +132,22 @@ func TestVerdicts(t *testing.T) {
 			Crashed,
 			"2 of 2 ranks ended without MPI_Finalize (lost); which was the first isn't known; before that, 1 of 2 ranks " +
 				"has been in MPI_Barrier on halo for 1m0s, probably waiting for rank 1 on node1, which is not blocked in MPI"},
+		"cancelled": {[]Rank{at(exited(of(0, "node1", 0, 4, 0, 0), "SIGTERM"), 1),
+			at(exited(of(1, "node2", 0, 4, 0, 0), "SIGTERM"), 2.5)}, "", Cancelled,
+			"SIGTERM ended all 2 ranks; before that, healthy: 96 % useful"},
+		"cancelled, as it was stuck": {[]Rank{at(exited(in(0, "MPI_Barrier", "halo", 60), "SIGTERM"), 1),
+			at(exited(in(1, "", "", 0), "SIGTERM"), 1)}, "", Cancelled,
+			"SIGTERM ended all 2 ranks; before that, 1 of 2 ranks has been in MPI_Barrier " +
+				"on halo for 1m0s, probably waiting for rank 1 on node1, which is not blocked in MPI"},
+		"some were killed outright": {[]Rank{at(exited(of(0, "node1", 0, 4, 0, 0), "SIGKILL"), 1),
+			at(exited(of(1, "node1", 0, 4, 0, 0), "SIGKILL"), 1)}, "", Crashed,
+			"2 of 2 ranks ended without MPI_Finalize (SIGKILL); which was the first isn't known"},
+		"one was ended long before the other": {[]Rank{at(exited(of(0, "node1", 0, 4, 0, 0), "SIGTERM"), 1),
+			at(exited(of(1, "node1", 0, 4, 0, 0), "SIGTERM"), 4)}, "", Crashed,
+			"2 of 2 ranks ended without MPI_Finalize, probably rank 0 on node1 (SIGTERM) first"},
+		"one node's ranks of a larger job": {[]Rank{at(exited(of(0, "node1", 0, 4, 0, 0), "SIGTERM"), 1),
+			at(exited(of(1, "node1", 0, 4, 0, 0), "SIGTERM"), 1)}, "", Crashed,
+			"2 of 2 ranks ended without MPI_Finalize (SIGTERM); which was the first isn't known"},
 		"all are stopped": {[]Rank{silent, silent}, "", Unknown, "no rank answers, as if all were stopped"},
 		"part of a job hangs": {[]Rank{in(0, "MPI_Barrier", "halo", 480), in(1, "MPI_Barrier", "halo", 482)}, "", Waits,
 			"all 2 ranks that are observed, of 1000, have been in MPI_Barrier on halo for 8m0s"},
@@ -154,7 +175,7 @@ func TestVerdicts(t *testing.T) {
 			"all 2 ranks have been in 2 different calls for 8m0s"},
 		"one alone": {
 			[]Rank{in(0, "MPI_Recv", "halo", 480)}, "MPI_Recv on halo", Communication,
-			"0 % useful; 100 % of the time is spent in MPI, mostly in MPI_Recv on halo, and no single rank is late"},
+			"0 % useful; 100 % of the time is spent in MPI, mostly in MPI_Recv on halo; it has been in MPI_Recv on halo for 8m0s"},
 		"one of many": {[]Rank{in(0, "MPI_Recv", "halo", 480)}, "", Waits,
 			"the rank that is observed, of 1000, has been in MPI_Recv on halo for 8m0s"},
 		"not yet hung": {
@@ -175,7 +196,11 @@ func TestVerdicts(t *testing.T) {
 			"19 of 21 ranks have been in MPI_Barrier on halo for 5m0s, 2 are not"},
 		"a file takes its time": {
 			[]Rank{in(0, "MPI_File_write_all", "plate", 480), in(1, "MPI_File_write_all", "plate", 480)}, "",
-			Communication, "0 % useful; 100 % of the time is spent in MPI, and no single rank is late"},
+			Communication, "0 % useful; 100 % of the time is spent in MPI; all 2 ranks have been in MPI_File_write_all on plate " +
+				"for 8m0s"},
+		"nothing has moved since the start": {[]Rank{in(0, "MPI_Recv", "halo", 9).lasting(9), in(1, "MPI_Recv", "halo",
+			8).lasting(8)}, "", Communication,
+			"0 % useful; 100 % of the time is spent in MPI; all 2 ranks have been in MPI_Recv on halo for 8s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := reportOf(c.where, c.ranks...)
@@ -247,4 +272,14 @@ func TestInFinalize(t *testing.T) {
 	list.Ranks[0].Rank.Calls.State[api.Ended] = 1 // its process has gone
 	v = Of([]api.ValueList{list}, nil)[0].Verdict
 	assert.Equal(t, Healthy, v.State, v.Text)
+}
+
+// While the launcher ends one rank after the other nothing is said of the first.
+func TestEndsThatGoOn(t *testing.T) {
+	first := at(exited(of(0, "node1", 0, 4, 0, 0), "SIGTERM"), 1)
+	r := reportOf("", first, of(1, "node1", 0, 4, 0, 0))
+	r.Job.WorldSize, r.Time = 2, first.EndedAt.Add(time.Second)
+	assert.Equal(t, Healthy, r.verdict().State)
+	r.Time = first.EndedAt.Add(settles)
+	assert.Equal(t, Crashed, r.verdict().State)
 }

@@ -3,6 +3,7 @@
 #include "answers.h"
 
 #include "agent.h"
+#include "caller.h"
 #include "filter.h"
 #include "gate.h"
 #include "last.h"
@@ -18,6 +19,8 @@
 #define GATE_RETRY_US 500
 /* Calls that take longer are told of with their place in the program. */
 #define LONG_CALL_NS 1000000000u
+/* How many frames of bindings lie between a program and MPI. */
+#define MOST_BINDINGS 8
 
 /* Tries for ten milliseconds: a program's thread holds the gate for microseconds, but may come again. Not once the
  * rank has ended. */
@@ -58,19 +61,51 @@ static bool take_sample(struct answering *a, enum sample_status *status)
 	return false;
 }
 
-/* Where the program has made a long call. What it has loaded since MPI_Init is in no list yet. */
+/* What an address is in. What the program has loaded since MPI_Init is in no list yet. */
+static bool find_code(struct answering *a, uintptr_t from, bool private, const char **module, uint64_t *offset)
+{
+	if (mapped_find(&a->code, from, module, offset))
+		return true;
+	/* No file in the program's own table of descriptors, and none that a filter may forbid. */
+	if (a->unplaced == from || !private || filter_came())
+		return false;
+	a->unplaced = from;
+	mapped_read(&a->code);
+	return mapped_find(&a->code, from, module, offset);
+}
+
+/* The thread has been in that call all the time. Another one with the same frame hasn't run for as long. */
+static bool still_in(const struct answering *a, const struct source_calls *is)
+{
+	struct under_way now = { 0 };
+
+	if (!try_gate())
+		return false;
+	if (agent_state() == AGENT_RUNNING)
+		now = sources_under_way(a->session);
+	gate_leave();
+	return now.known && now.is.frame == is->frame && now.is.from == is->from && now.is.running_ns >= is->running_ns;
+}
+
+/* Where the program has made a long call: not in a binding of MPI's, but in what has called that. */
 static void place_call(struct answering *a, bool private)
 {
-	struct under_way *u = &a->calls;
+	const struct source_calls *is = &a->calls.is;
+	struct stack_frame at = { is->from, is->frame };
+	const char *module;
+	uint64_t offset;
+	int up = 0;
 
-	if (u->is.running_ns < LONG_CALL_NS || mapped_find(&a->code, u->is.from, &u->module, &u->offset))
+	if (is->running_ns < LONG_CALL_NS || !find_code(a, at.from, private, &module, &offset))
 		return;
-	/* No file in the program's own table of descriptors, and none that a filter may forbid. */
-	if (a->unplaced == u->is.from || !private || filter_came())
+	for (; binding_of(module) != BINDING_NONE; up++)
+		if (binding_of(module) == BINDING_PYTHON || up == MOST_BINDINGS || filter_came() ||
+		    !caller_of(&at, offset, &at) || !find_code(a, at.from, private, &module, &offset))
+			return;
+	if (up > 0 && !still_in(a, is))
 		return;
-	a->unplaced = u->is.from;
-	mapped_read(&a->code);
-	mapped_find(&a->code, u->is.from, &u->module, &u->offset);
+	a->calls.module = module;
+	a->calls.offset = offset;
 }
 
 /*

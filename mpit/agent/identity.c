@@ -87,6 +87,63 @@ static void add_parent(struct identity *id)
 	add(id, "ppid_started", field + 1);
 }
 
+const char *identity_script(const char *argument, const char *end, char *room, size_t size)
+{
+	for (const char *next; argument < end; argument = next) {
+		size_t letters;
+
+		next = argument + strlen(argument) + 1;
+		if (*argument != '-')
+			return argument;
+		if (argument[1] == '-')
+			continue;
+		letters = strcspn(argument, "cmWX"); /* those that take what follows */
+		if (argument[letters] == '\0')
+			continue;
+		if (argument[letters] == 'c')
+			return NULL;
+		argument += letters;
+		if (argument[1] == '\0') {
+			if (next >= end)
+				return NULL;
+			next += strlen(next) + 1;
+		}
+		if (*argument != 'm')
+			continue;
+		argument = argument[1] == '\0' ? argument + 2 : argument + 1;
+		if (strncmp(argument, "mpi4py", 6) == 0 && (argument[6] == '\0' || argument[6] == '.'))
+			continue;
+		snprintf(room, size, "-m %s", argument);
+		return room;
+	}
+	return NULL;
+}
+
+/* A program of Python's is called by what it runs: the interpreter is the same of all. */
+static void name_script(struct identity *id)
+{
+	const char *slash = strrchr(id->executable, '/'), *script;
+	char arguments[4096], module[256];
+	ssize_t length = -1;
+	size_t first;
+	int fd;
+
+	if (strncmp(slash == NULL ? id->executable : slash + 1, "python", 6) != 0)
+		return;
+	fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		length = read(fd, arguments, sizeof arguments - 1);
+		close(fd);
+	}
+	if (length <= 0)
+		return;
+	arguments[length] = '\0';
+	first = strlen(arguments) + 1;
+	script = identity_script(arguments + first, arguments + length, module, sizeof module);
+	if (script != NULL && *script != '\0')
+		copy_string(id->executable, sizeof id->executable, script);
+}
+
 void identity_fill(struct identity *id, const char *library_version)
 {
 	struct utsname system;
@@ -100,6 +157,7 @@ void identity_fill(struct identity *id, const char *library_version)
 		copy_string(id->host, sizeof id->host, system.nodename);
 	n = readlink("/proc/self/exe", id->executable, sizeof id->executable - 1);
 	id->executable[n < 0 ? 0 : n] = '\0';
+	name_script(id);
 	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
 		const char *value = getenv(variables[i]);
 

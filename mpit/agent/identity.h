@@ -39,4 +39,10 @@ struct identity {
 /* Everything but rank, size, thread_level, passive, may_write and abi. */
 void identity_fill(struct identity *id, const char *library_version);
 
+/*
+ * What Python has been told to run, of its arguments up to `end`, each ended by a zero: a script, or "-m module" in room.
+ * mpi4py's own module is left out: it runs another one. NULL: neither, as of a command.
+ */
+const char *identity_script(const char *argument, const char *end, char *room, size_t size);
+
 #endif

@@ -65,6 +65,8 @@ FIRST_VERSION_OF(pthread_setname_np);
 
 /* 2.38: what headers make of strtol, for the numbers in binary that C23 reads. */
 VERSION_OF(__isoc23_strtol, "strtol", FIRST_GLIBC);
+VERSION_OF(__isoc23_strtoul, "strtoul", FIRST_GLIBC);
+VERSION_OF(__isoc23_strtoull, "strtoull", FIRST_GLIBC);
 
 #endif
 

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Both sides name it; one that doesn't know the other's number keeps its hands off. */
-#define SOURCE_VERSION 5
+#define SOURCE_VERSION 6
 
 #define SOURCE_SYMBOL "mpit_agent_source"
 
@@ -95,6 +95,7 @@ struct source_calls {
 	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
 	uint32_t object;      /* its number; 0: none, or one that the agent doesn't track */
 	uintptr_t from;       /* address that it returns to, in whatever has called MPI */
+	uintptr_t frame;      /* what the stack pointer is then */
 };
 
 /* A communicator. What isn't known is 0. */

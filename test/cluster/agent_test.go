@@ -28,7 +28,7 @@ func TestAgent(t *testing.T) {
 			receiver := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Rules: faster(t, 20),
 				Flags: []string{"--web.enable-remote-write-receiver"}})
 			suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Exporters: []*harness.Exporter{exporter},
-				Interval: time.Second, Flags: []string{"--enable-feature=agent"},
+				Interval: time.Second, Agent: true,
 				More: strings.ReplaceAll(block(t, "agent.yml"), "http://central:9090", receiver.URL())})
 			direct := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Interval: time.Second,
 				Exporters: []*harness.Exporter{exporter}})

@@ -65,7 +65,7 @@ func BenchmarkCluster(b *testing.B) {
 	if number(b, "BENCH_AGENT", 0) != 0 {
 		receiver = suite.PrometheusWith(b, harness.PrometheusConfig{Flags: []string{"--web.enable-remote-write-receiver"}})
 		agent = suite.PrometheusWith(b, harness.PrometheusConfig{Interval: interval / time.Duration(speed),
-			Discovery: discovery, Flags: []string{"--enable-feature=agent"},
+			Discovery: discovery, Agent: true,
 			More: "remote_write: [{url: " + receiver.URL() + "/api/v1/write}]\n"})
 	}
 

@@ -106,3 +106,43 @@ func TestCallsUnderWay(t *testing.T) {
 		})
 	}
 }
+
+// A place is the program's own also where bindings lie between it and MPI; mpi4py's is none, and its job is called by its
+// script.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		for program, place := range map[string]string{
+			"stuck_f08.f90": `stuck_f08\.f90:17`,
+			"stuck_mpifh.f": `waits_for_the_others_ \(stuck_mpifh\.f:20\)`,
+			"stuck.py":      `-$`,
+		} {
+			if program == "stuck.py" && mpi.Name != "openmpi" { // Debian's mpi4py
+				continue
+			}
+			t.Run(mpi.Name+"/"+program, func(t *testing.T) {
+				exporter := suite.Exporter(t)
+				run := suite.Run(t, harness.Job{MPI: mpi, Program: program, Args: []string{harness.HoldDir},
+					Socket: exporter.Socket, Exec: []string{"--calls"}})
+				run.AtHold(t, "late", 1)
+				barrier := run.Labels(0).With("function", "MPI_Barrier")
+				scrape := exporter.Await(t, "the call", all(up(run), expect("mpit_call_running_info", barrier, 1)))
+				process, err := scrape.One("mpit_process_info", run.Labels(0))
+				require.NoError(t, err)
+				call, err := scrape.One("mpit_call_running_info", barrier)
+				require.NoError(t, err)
+				if program == "stuck.py" {
+					assert.True(t, strings.HasSuffix(process.Labels["executable"], "/stuck.py"), "%v", process.Labels)
+					assert.Empty(t, call.Labels["module"])
+				} else {
+					assert.Equal(t, suite.Program(t, mpi, program), call.Labels["module"])
+				}
+				top := suite.Start(t, []string{suite.Binary(), "top", "--url=" + exporter.URL(""), "--count=1",
+					"--interval=1s"}, nil).Wait(t)
+				assert.Regexp(t, `(?m)MPI_Barrier +MPI_COMM_WORLD +0 .*`+place, top.Stdout)
+				run.Release(t, "late")
+				run.Finish(t)
+			})
+		}
+	}
+}

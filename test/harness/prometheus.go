@@ -33,6 +33,7 @@ type PrometheusConfig struct {
 	Discovery string           // pattern of files with more targets of that job; none if empty
 	Interval  time.Duration    // of scrapes and evaluations, instead of half a second and one
 	Data      string           // directory of the storage, instead of one of its own
+	Agent     bool             // it only scrapes and sends (--agent)
 	Flags     []string         // of its command line, beside the usual ones
 	Scrape    string           // YAML, of the scrape's configuration
 	More      string           // YAML, at the end of the configuration
@@ -135,17 +136,19 @@ scrape_configs:
 		tb.Fatalf("writing Prometheus' configuration: %v", err)
 	}
 	p := &Prometheus{address: FreeAddress(tb), Data: c.Data, suite: s}
-	storage := "--storage.tsdb.path="
-	if slices.Contains(c.Flags, "--enable-feature=agent") {
-		storage = "--storage.agent.path="
+	storage := []string{"--storage.tsdb.path=" + p.Data}
+	if c.Agent {
+		storage = []string{"--agent", "--storage.agent.path=" + p.Data}
+		if major, _ := version(tb, c.Server.binary); major < 3 {
+			storage[0] = "--enable-feature=agent" // which 3 takes, and starts a server
+		}
 	}
 	p.command = slices.Concat([]string{
 		c.Server.binary,
 		"--config.file=" + config,
-		storage + p.Data,
 		"--web.listen-address=" + p.address,
 		"--log.level=warn",
-	}, c.Server.flags, c.Flags)
+	}, storage, c.Server.flags, c.Flags)
 	p.Restart(tb)
 	return p
 }

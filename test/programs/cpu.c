@@ -1,10 +1,12 @@
 /*
- * cpu DIR: four ranks on one core. Rank 0 computes for three seconds, rank 3 does at nice value 15; until the test lets
- * them go from hold point "asleep", rank 1 sleeps and rank 2 reads from a pipe. At hold point "done" each has written
- * what the kernel tells it of its process and its thread to DIR/cpu.RANK, in seconds: the process's CPU, the thread's,
- * and its time in the run queue. There all read from a pipe, so that these stand still.
+ * cpu DIR [DEVICE]: six ranks on one core; with fewer, the last ones are missing. Rank 0 computes for three seconds,
+ * rank 3 does at nice value 15, rank 5 in two threads of OpenMP; until the test lets them go from hold point "asleep",
+ * rank 1 sleeps, rank 2 reads from a pipe, and rank 4, which has DEVICE open, waits for a mutex. At hold point "done"
+ * each has written what the kernel tells it of its process and its thread to DIR/cpu.RANK, in seconds: the process's
+ * CPU, the thread's, and its time in the run queue. There all read from a pipe, so that these stand still.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
@@ -49,6 +51,30 @@ static void reads_at(const char *point)
     pthread_join(writer, NULL);
 }
 
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+static void *holds(void *asked)
+{
+    pthread_mutex_lock(&held);
+    *(volatile int *)asked = 1;
+    hold(dir, "asleep", rank);
+    pthread_mutex_unlock(&held);
+    return NULL;
+}
+
+/* Holds while this thread waits for a mutex. */
+static void waits_for_a_mutex(void)
+{
+    volatile int asked = 0;
+    pthread_t holder;
+
+    pthread_create(&holder, NULL, holds, (void *)&asked);
+    while (!asked)
+        sched_yield();
+    pthread_mutex_lock(&held);
+    pthread_join(holder, NULL);
+}
+
 static void tells(void)
 {
     unsigned long long core = 0, queue = 0;
@@ -85,12 +111,20 @@ int main(int argc, char **argv)
         setpriority(PRIO_PROCESS, 0, 15);
     if (rank == 0 || rank == 3)
         computes(3);
+    if (rank == 5) {
+#pragma omp parallel num_threads(2)
+        computes(3);
+    }
+    if (rank == 4 && argc > 2 && open(argv[2], O_RDONLY) < 0)
+        _exit(92);
     if (pipe(ends) != 0)
         _exit(93);
     if (rank == 1)
         hold(dir, "asleep", rank);
     if (rank == 2)
         reads_at("asleep");
+    if (rank == 4)
+        waits_for_a_mutex();
     tells();
     reads_at("done");
     MPI_Finalize();

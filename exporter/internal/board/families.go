@@ -63,6 +63,7 @@ var (
 			"measured. After it finalize (in MPI_Finalize) and ended, while other ranks of its world run on the node. "+
 			"Only for ranks with the call profile.",
 		rankLabels, []string{"state"})
+	familyVerdict     = gauge(api.VerdictName, "", api.VerdictHelp, api.VerdictLabels[:]) // the program adds it
 	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
 		rankLabels[:3], []string{"metric"})
 )
@@ -227,7 +228,7 @@ func longCallLabels(c *api.LongCall) []mapping.Label {
 // names.
 func Families() []Family {
 	all := append(self.Families(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
-		familyPvarCategory, familyControlRanks, familyCallRunning, familyRankSeconds, familyNodeExtreme)
+		familyPvarCategory, familyControlRanks, familyCallRunning, familyRankSeconds, familyVerdict, familyNodeExtreme)
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)
 	}

@@ -239,6 +239,7 @@ bool block_inside(struct block *b, struct moment_inside *out)
 		uint64_t begin = atomic_load_explicit(&u->begin, memory_order_acquire);
 		const struct cell *cell = atomic_load_explicit(&u->cell, memory_order_acquire);
 		uintptr_t from = atomic_load_explicit(&u->from, memory_order_acquire);
+		uintptr_t frame = atomic_load_explicit(&u->frame, memory_order_acquire);
 		uint64_t names = atomic_load_explicit(&u->names, memory_order_acquire);
 		uint64_t last = atomic_load_explicit(&u->last, memory_order_acquire);
 		uint64_t key = 0, number = 0, now, gap = 0, ended[ACTIVITIES], all = 0;
@@ -272,6 +273,7 @@ bool block_inside(struct block *b, struct moment_inside *out)
 			.begin = begin,
 			.last = last >> 1,
 			.from = from,
+			.frame = frame,
 			.names = names,
 		};
 		memcpy(out->ended, ended, sizeof ended);

@@ -116,7 +116,7 @@ struct moment_inside {
 	uint64_t number;     /* of a collective on its communicator, from 1; 0: it is none, or not known */
 	uint64_t begin;      /* ticks, of that call */
 	uint64_t last;       /* ticks: when the last call before it ended; 0: there was none */
-	uintptr_t from;      /* the address that it returns to */
+	uintptr_t from, frame; /* the address that it returns to, and the stack pointer there */
 	uint64_t names;      /* call_names */
 };
 /* The gate is held. False: the thread makes call after call and is never met in one; then it is in no long one. */

@@ -86,7 +86,7 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
  * during a call, the tick at which that one began. A clock runs longer than anything is inside a call, so that during
  * a call it is negative, and inside + now the time inside MPI to the moment.
  *
- * begin, cell, from and names belong to the call that inside is negative for if inside is the same before and after they are
+ * begin, cell, from, frame and names belong to the call that inside is negative for if inside is the same before and after they are
  * read: all of them are stored with release, in the order below, and loaded with acquire. Who sees a word of the next
  * call sees that this one has ended. (Only where no tick passes between the two is inside the same in both; then they
  * are one call to this clock.) ended changes before inside says that a call is over: its sum tells whether they agree.
@@ -98,7 +98,7 @@ static inline size_t call_hash(unsigned function, intptr_t handle)
 struct under_way {
 	_Alignas(64) _Atomic uint64_t begin; /* ticks; of the last call after its end */
 	struct cell *_Atomic cell;
-	_Atomic uintptr_t from; /* the address that the outermost wrapper returns to */
+	_Atomic uintptr_t from, frame; /* the address that the outermost wrapper returns to, and the stack pointer there */
 	_Atomic uint64_t names; /* call_names */
 	_Atomic uint64_t inside;
 	_Atomic uint64_t last; /* 2 * the tick at which the last call ended, + 1: it was a test or probe */
@@ -238,6 +238,7 @@ ALWAYS_INLINE void under_way_begins(const struct calls_thread *t, const struct c
 	atomic_store_explicit(&u->begin, c->begin, memory_order_release);
 	atomic_store_explicit(&u->cell, c->cell, memory_order_release);
 	atomic_store_explicit(&u->from, call_from(t, frame), memory_order_release);
+	atomic_store_explicit(&u->frame, (uintptr_t)frame, memory_order_release);
 	atomic_store_explicit(&u->names, names, memory_order_release);
 	atomic_store_explicit(&u->inside, inside - c->begin, memory_order_release);
 }

@@ -426,6 +426,7 @@ static void tell_longest(const struct moment_inside *m, struct source_calls *out
 	out->bind = functions[key_function(m->key)].bind;
 	out->object = key_object(m->key);
 	out->from = m->from;
+	out->frame = m->frame;
 }
 
 static bool calls(struct source_calls *out)

@@ -74,6 +74,9 @@ int main(void)
 	test_a_passive_rank_tells_of_calls_under_way();
 	test_communicators_on_the_wire();
 	test_where_an_address_is_mapped_from();
+	test_the_caller_of_a_frame();
+	test_which_files_are_bindings();
+	test_what_python_runs();
 	test_gate();
 	test_the_gate_does_not_count_time_that_nobody_has_run();
 	test_the_end_wakes_who_sleeps();

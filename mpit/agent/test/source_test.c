@@ -3,8 +3,10 @@
  * pairs, when it is switched on and off, and how the exporter is told.
  */
 #define _GNU_SOURCE
+#include "caller.h"
 #include "fake_source.h"
 #include "gate.h"
+#include "identity.h"
 #include "mapped.h"
 #include "now.h"
 #include "pcontrol.h"
@@ -779,4 +781,98 @@ void test_where_an_address_is_mapped_from(void)
 	CHECK(!mapped_find(&m, (uintptr_t)&offset, &path, &offset)); /* [stack] */
 	CHECK(!mapped_find(&m, 1, &path, &offset) && !mapped_find(&m, UINTPTR_MAX, &path, &offset));
 	mapped_free(&m);
+}
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
+
+/* What a binding is like: no frame pointer, and a frame of some size. */
+#define LIKE_A_BINDING __attribute__((noinline, noclone, optimize("omit-frame-pointer")))
+
+static struct stack_frame innermost;
+static uintptr_t returns_to[2], walked[2]; /* 0: not known */
+static struct mapped code;
+
+static LIKE_A_BINDING void calls_mpi(volatile char *mine)
+{
+	struct stack_frame at = { (uintptr_t)__builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa() };
+	const char *path;
+	uint64_t offset;
+
+	innermost = at;
+	for (int i = 0; i < 2 && mapped_find(&code, at.from, &path, &offset) && caller_of(&at, offset, &at); i++)
+		walked[i] = at.from;
+	mine[0] = 1;
+}
+
+static LIKE_A_BINDING int is_called(int deep)
+{
+	volatile char mine[200];
+
+	if (deep == 0)
+		calls_mpi(mine);
+	else
+		mine[0] = (char)is_called(deep - 1);
+	returns_to[deep] = (uintptr_t)__builtin_return_address(0);
+	return mine[0];
+}
+
+/* Up two frames, and not where the stack, the file or the place is none. */
+void test_the_caller_of_a_frame(void)
+{
+	struct stack_frame none;
+	const char *path;
+	uint64_t offset;
+
+	mapped_read(&code);
+	CHECK(is_called(1) == 1);
+	for (int i = 0; i < 2; i++) /* sanitizers' frames may be found in another way */
+		CHECK(walked[i] == returns_to[i] || (walked[i] == 0 && SANITIZED));
+	CHECK(mapped_find(&code, innermost.from, &path, &offset));
+	none = (struct stack_frame){ innermost.from, 0 };
+	CHECK(!caller_of(&none, offset, &none));
+	none = (struct stack_frame){ innermost.from, 4096 };
+	CHECK(!caller_of(&none, offset, &none));
+	CHECK(!caller_of(&innermost, offset + 4096, &none) && !caller_of(&innermost, 1, &none));
+	none = (struct stack_frame){ (uintptr_t)&none, innermost.stack };
+	CHECK(!caller_of(&none, 0, &none));
+	mapped_free(&code);
+}
+
+void test_which_files_are_bindings(void)
+{
+	CHECK(binding_of("/usr/lib/libmpi_mpifh.so.40.30.0") == BINDING_NATIVE);
+	CHECK(binding_of("/opt/lib/libmpi_usempif08.so.40") == BINDING_NATIVE && binding_of("libmpifort.so.12") == BINDING_NATIVE);
+	CHECK(binding_of("/usr/lib/libmpi.so.40") == BINDING_NONE && binding_of("/home/ada/libmpifort/solver") == BINDING_NONE);
+	CHECK(binding_of("/usr/lib/python3/dist-packages/mpi4py/MPI.cpython-311-x86_64-linux-gnu.so") == BINDING_PYTHON);
+}
+
+void test_what_python_runs(void)
+{
+	static const struct {
+		const char *arguments;
+		size_t length;
+		const char *want; /* NULL: nothing */
+	} all[] = {
+#define ARGUMENTS(text) text, sizeof text
+		{ ARGUMENTS("run.py\0-m\0x"), "run.py" },
+		{ ARGUMENTS("-u\0-W\0ignore\0-Xdev\0dir/run.py"), "dir/run.py" },
+		{ ARGUMENTS("-um\0package.solver\0run.py"), "-m package.solver" },
+		{ ARGUMENTS("-mpackage"), "-m package" },
+		{ ARGUMENTS("-m\0mpi4py\0run.py"), "run.py" },
+		{ ARGUMENTS("-m\0mpi4py.futures\0-m\0solver"), "-m solver" },
+		{ ARGUMENTS("-c\0print()\0run.py"), NULL },
+		{ ARGUMENTS("-m"), NULL },
+		{ "", 0, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		char room[64];
+		const char *script = identity_script(all[i].arguments, all[i].arguments + all[i].length, room, sizeof room);
+
+		CHECK(all[i].want == NULL ? script == NULL : script != NULL && strcmp(script, all[i].want) == 0);
+	}
 }

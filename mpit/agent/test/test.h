@@ -201,6 +201,9 @@ void test_what_the_kernel_says_of_threads(void);
 void test_a_passive_rank_tells_of_calls_under_way(void);
 void test_communicators_on_the_wire(void);
 void test_where_an_address_is_mapped_from(void);
+void test_the_caller_of_a_frame(void);
+void test_which_files_are_bindings(void);
+void test_what_python_runs(void);
 
 /* conversation_test.c */
 void test_gate(void);

@@ -24,6 +24,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/judge"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/exporter/otlp"
@@ -46,6 +47,7 @@ type Node struct {
 	reload   *reloader
 	hangups  <-chan os.Signal
 	Registry *prometheus.Registry // what is known of this process, which OTLP gets too
+	Verdicts *judge.Node          // on the jobs of this node, likewise
 	Runtime  *prometheus.Registry // Go's figures of it
 	OTLP     otlp.Config          // how is pushed
 	Pusher   *otlp.Pusher         // nil: nothing is
@@ -108,6 +110,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	n.reload = newReloader(flags.configFiles, flags.timerInterval, n.Exporter, n.Logger)
 	n.Registry, n.Runtime = newRegistry(n.logs.LostLines()), prometheus.NewRegistry()
 	n.Runtime.MustRegister(collectors.NewGoCollector())
+	n.Verdicts = judge.NewNode(n.Exporter.Window)
 	if flags.OTLP.Asked() {
 		return n, n.openPushing(ctx)
 	}
@@ -143,7 +146,8 @@ func (n *Node) openPushing(ctx context.Context) (err error) {
 		return err
 	}
 	reader := n.Exporter.OTelReader(exporter.OTelConfig{
-		Exponential: n.OTLP.Histogram == otlp.HistogramExponential, Version: n.OTLP.Version, Extra: n.Registry,
+		Exponential: n.OTLP.Histogram == otlp.HistogramExponential, Version: n.OTLP.Version,
+		Extra: prometheus.Gatherers{n.Registry, n.Verdicts},
 	})
 	n.atEnd(reader.Close)
 	if n.Pusher, err = otlp.New(ctx, n.OTLP, reader); err != nil {

@@ -46,6 +46,7 @@ type Needs struct {
 	Dirs      []string // that it has made and removes at its end
 	Removed   []string // files that it removes at its end
 	Written   []string // files that it writes anew, with others and directories beside them
+	Programs  []string // files whose symbols it reads
 
 	Receiver     bool     // it connects to a receiver of OTLP
 	Certificates []string // files that it reads for that
@@ -63,8 +64,8 @@ type fence struct {
 
 // fenceOf allows what is needed. What can't be found now is left out: it could not be read later either.
 func fenceOf(needs Needs) fence {
-	f := fence{sockets: dirsOf(needs.Sockets), removed: dirsOf(needs.Removed), rmdir: dirsOf(needs.Dirs),
-		written: dirsOf(needs.Written)}
+	f := fence{names: slices.Clone(needs.Programs), sockets: dirsOf(needs.Sockets), removed: dirsOf(needs.Removed),
+		rmdir: dirsOf(needs.Dirs), written: dirsOf(needs.Written)}
 	for _, path := range needs.Rules {
 		f.config = append(f.config, placesOfRules(path)...)
 	}

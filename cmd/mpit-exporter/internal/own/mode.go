@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
@@ -156,6 +157,7 @@ func (o *Mode) Run(ctx context.Context, n *node.Node, front *node.Front, needs n
 		defer os.Remove(o.sd) // before the page goes
 		needs.Removed = append(needs.Removed, o.sd)
 	}
+	needs.Programs = []string{o.order.Program}
 	if o.order.Report != "" {
 		needs.Written = []string{o.order.Report}
 	}
@@ -180,6 +182,7 @@ func (o *Mode) reports(values func(ctx context.Context, which api.Selector, fres
 	}
 	o.noReport = file.Try() // before the sandbox is raised, and while somebody listens
 	var one sync.Mutex      // what is written last is newest
+	var places client.Callers
 	o.report = func(ctx context.Context, ifKilled bool) error {
 		one.Lock()
 		defer one.Unlock()
@@ -190,7 +193,7 @@ func (o *Mode) reports(values func(ctx context.Context, which api.Selector, fres
 		if killed := o.endKilled(list.Ranks); ifKilled && !killed {
 			return nil
 		}
-		return file.Write(ctx, list)
+		return file.Write(ctx, list, places.OfRank)
 	}
 	o.deliver(func(ctx context.Context) error {
 		o.writeLast(ctx)

@@ -183,10 +183,13 @@ func (o *Settings) absolute() error {
 // Join finds or starts the exporter of this launch on this node and returns the path of its socket, for MPIT_SOCKET.
 // It returns within the patience, always; without an exporter the program runs on unobserved, and one process of the
 // node says so.
-func (o *Settings) Join(ctx context.Context, env preload.Environment, std cli.Stdio) (socket string) {
+func (o *Settings) Join(ctx context.Context, program string, env preload.Environment, std cli.Stdio) (socket string) {
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
 	err := o.absolute()
+	if err == nil {
+		o.order.Program, err = filepath.Abs(program)
+	}
 	if err == nil {
 		socket, err = o.joinLaunch(ctx, env, std)
 	}

@@ -31,11 +31,11 @@ func TestOwnIsBounded(t *testing.T) {
 	defer dir.close()
 	o := &Settings{Enabled: true, parent: parent, patience: 50 * time.Millisecond, otlp: &node.OTLPFlags{}}
 	var stderr bytes.Buffer
-	assert.Equal(t, dir.file(sockets.AgentFile), o.Join(t.Context(), nil, cli.Stdio{Err: &stderr}))
+	assert.Equal(t, dir.file(sockets.AgentFile), o.Join(t.Context(), "program", nil, cli.Stdio{Err: &stderr}))
 	assert.Equal(t, "mpit-exporter: --own: its exporter does not listen after 50ms; the program runs on unobserved\n",
 		stderr.String())
 	stderr.Reset()
-	o.Join(t.Context(), preload.Environment{"MPI_LOCALRANKID=1"}, cli.Stdio{Err: &stderr})
+	o.Join(t.Context(), "program", preload.Environment{"MPI_LOCALRANKID=1"}, cli.Stdio{Err: &stderr})
 	assert.Empty(t, stderr.String(), "another process says it")
 }
 

@@ -45,12 +45,14 @@ const (
 
 // order is what exec tells the exporter.
 type order struct {
-	Serve  []string // arguments of serve
-	Linger time.Duration
-	Wait   time.Duration // that ranks wait in MPI_Finalize; 0: they don't
-	SDDir  string
-	Log    string
-	Report string // file; empty: none
+	Serve []string // arguments of serve
+	// Program is the path of the launch's, whose symbols say where calls were made.
+	Program string
+	Linger  time.Duration
+	Wait    time.Duration // that ranks wait in MPI_Finalize; 0: they don't
+	SDDir   string
+	Log     string
+	Report  string // file; empty: none
 	// ReportMode is the report's: what the user's umask allows.
 	ReportMode os.FileMode
 	Page       bool // on a port

@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// Kept is how long a moment is remembered, and the longest window.
+	// Kept is the longest window that may be asked for.
 	Kept = 10 * time.Second
+	// longest is that of a job with long steps.
+	longest = 2 * time.Minute
 	// apart is how far moments are apart at least.
 	apart = time.Second
 )
@@ -28,6 +30,7 @@ type Live struct {
 	turn   chan struct{} // has a token: whoever takes it asks and answers, and everybody else waits
 	past   job.Window
 	left   []api.LeftOut // ranks that had no room the last time
+	place  func(r *api.RankStatus) string
 	forget *time.Timer
 }
 
@@ -38,9 +41,10 @@ type look struct {
 	left []api.LeftOut // ranks that are not in them
 }
 
-// NewLive returns a Live that knows nothing yet.
-func NewLive(window Window) *Live {
-	l := &Live{window: window, turn: make(chan struct{}, 1), past: job.Window{Longest: Kept}}
+// NewLive returns a Live that knows nothing yet. place says where a rank has made its long call, and is asked of one
+// rank at a time; nil: module and offset are shown.
+func NewLive(window Window, place func(r *api.RankStatus) string) *Live {
+	l := &Live{window: window, place: place, turn: make(chan struct{}, 1), past: job.Window{Longest: longest}}
 	l.turn <- struct{}{}
 	l.forget = time.AfterFunc(Kept, l.drop)
 	return l
@@ -49,7 +53,7 @@ func NewLive(window Window) *Live {
 // drop forgets everything: there has been no request for long.
 func (l *Live) drop() {
 	<-l.turn
-	l.past, l.left = job.Window{Longest: Kept}, nil
+	l.past, l.left = job.Window{Longest: longest}, nil
 	l.turn <- struct{}{}
 }
 
@@ -72,7 +76,7 @@ func (l *Live) look(ctx context.Context, window time.Duration) (look, error) {
 			return look{}, err
 		}
 		if list.Time.Sub(l.past.Now()) >= apart { // unless it has been known
-			l.past.Add(list.Time, job.Of([]api.ValueList{list}, nil), apart)
+			l.past.Add(list.Time, job.Of([]api.ValueList{list}, l.place))
 			l.left = list.LeftOut
 		}
 	}

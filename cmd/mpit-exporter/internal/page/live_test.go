@@ -61,7 +61,7 @@ func get(t *testing.T, h http.Handler, path string, answer any) int {
 func TestJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{began: time.Now().Add(-time.Hour)}
-		h := NewLive(n.window).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+		h := NewLive(n.window, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 		var list JobList
 		require.Equal(t, http.StatusOK, get(t, h, "/api/v1/jobs", &list))
 		var order []string
@@ -79,11 +79,11 @@ func TestJobs(t *testing.T) {
 			window string
 			is     float64 // seconds of the answer
 		}{
-			{2 * time.Second, "", 2}, // as long as is remembered
-			{2 * time.Second, "", 4},
-			{2 * time.Second, "", 6}, // the newest moment that is at least 5 s ago
+			{2 * time.Second, "", 3602}, // whole: less than 5 s is remembered
+			{2 * time.Second, "", 3604},
 			{2 * time.Second, "", 6},
-			{2 * time.Second, "1s", 2},
+			{2 * time.Second, "", 8},
+			{2 * time.Second, "1s", 10}, // ten seconds, now that they are remembered
 			{0, "10s", 10},
 			{0, "0", 3610},
 			{time.Hour, "5s", 7210}, // everything has been forgotten
@@ -104,7 +104,7 @@ func TestJobs(t *testing.T) {
 func TestMomentsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{began: time.Now().Add(-time.Hour)}
-		l := NewLive(n.window)
+		l := NewLive(n.window, nil)
 		for range 100 {
 			giveBack, err := l.take(t.Context())
 			require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestMomentsAreShared(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	n := &node{began: time.Now().Add(-time.Hour)}
-	h := NewLive(n.window).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	h := NewLive(n.window, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 	var list struct{ Reports []job.Report }
 	require.Equal(t, http.StatusOK, get(t, h, "/api/v1/report", &list))
 	assert.Len(t, list.Reports, 3)
@@ -135,7 +135,7 @@ func TestReport(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	n := &node{began: time.Now()}
-	h := NewLive(n.window).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	h := NewLive(n.window, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 	for path, status := range map[string]int{
 		"/api/v1/jobs?window=5":       http.StatusBadRequest,
 		"/api/v1/jobs?window=-5s":     http.StatusBadRequest,
@@ -147,11 +147,11 @@ func TestErrors(t *testing.T) {
 		assert.NotEmpty(t, answer.Error, path)
 	}
 	n.err = errors.New("no")
-	h = NewLive(n.window).Handler(api.NewTurns(), slog.New(slog.DiscardHandler)) // which remembers nothing
+	h = NewLive(n.window, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler)) // which remembers nothing
 	assert.Equal(t, http.StatusInternalServerError, get(t, h, "/api/v1/jobs", nil))
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	l := NewLive(n.window)
+	l := NewLive(n.window, nil)
 	<-l.turn
 	_, err := l.take(canceled)
 	require.ErrorIs(t, err, context.Canceled)
@@ -181,7 +181,7 @@ func full(series int) func(context.Context) (api.ValueList, error) {
 
 // Whose ranks had no room is said, also to who asks for them.
 func TestLeftOut(t *testing.T) {
-	h := NewLive(full(1000)).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	h := NewLive(full(1000), nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 	var jobs JobList
 	require.Equal(t, http.StatusOK, get(t, h, "/api/v1/jobs", &jobs))
 	left := []api.LeftOut{{User: "eve", JobID: "99", Ranks: 3}}

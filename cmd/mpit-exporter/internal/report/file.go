@@ -25,6 +25,8 @@ const maxPart = 64 << 20
 // form writes a report in one.
 type form func(r *job.Report, w io.Writer) error
 
+func inJSON(r *job.Report, w io.Writer) error { return JSON(r, w) }
+
 // File is a report's file, to which the exporters of all nodes of a job write: each what it knows in a file of its
 // own, in the directory path.nodes, and what all of them know in the report. A job on one node has the report alone.
 type File struct {
@@ -36,7 +38,8 @@ type File struct {
 // NewFile returns the file at path, which ends in .html, .json or .txt, as the node writes it. The node's name is one
 // that no other node of the job has. mode is that of what is written.
 func NewFile(path, node string, mode os.FileMode) (*File, error) {
-	forms := map[string]form{".html": HTML, ".json": JSON[job.Report], ".txt": Text}
+	forms := map[string]form{".html": HTML, ".json": inJSON,
+		".txt": func(r *job.Report, w io.Writer) error { return Text(r, w, 0) }}
 	form, known := forms[filepath.Ext(path)]
 	if !known {
 		return nil, fmt.Errorf("%s: a report's name ends in .html, .json or .txt", path)
@@ -84,9 +87,10 @@ func (f *File) Dir() string { return f.path + ".nodes" }
 
 // Write writes what this node knows, and the report anew. Nodes may write at the same time: each writes until it has
 // seen nothing new, so that the last one has all of it. Parts of other jobs are left alone. Of several worlds, which a
-// job has that spawns, the report is of the one with most ranks.
-func (f *File) Write(ctx context.Context, own api.ValueList) error {
-	reports := job.Of([]api.ValueList{own}, nil)
+// job has that spawns, the report is of the one with most ranks. place says where a rank has made its long call; nil:
+// module and offset are shown.
+func (f *File) Write(ctx context.Context, own api.ValueList, place func(r *api.RankStatus) string) error {
+	reports := job.Of([]api.ValueList{own}, place)
 	if len(reports) == 0 {
 		return nil
 	}
@@ -144,7 +148,7 @@ func (f *File) writeParts(reports []*job.Report) error {
 	}
 	for i, r := range reports {
 		path := filepath.Join(f.Dir(), fmt.Sprintf("%s.%d.json", f.node, i))
-		if err := f.writeFile(path, r, JSON[job.Report]); err != nil {
+		if err := f.writeFile(path, r, inJSON); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed" // page.html
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
@@ -26,22 +28,27 @@ func (s section) Bars() bool {
 
 // HTML writes a report as a page that needs nothing else. The report itself stands in it, for job.Read.
 func HTML(r *job.Report, w io.Writer) error {
-	t, err := template.New("report").Parse(pageHTML)
+	t, err := template.New("report").Funcs(template.FuncMap{
+		"name":  func(head string) string { return strings.TrimPrefix(head, ">") },
+		"right": func(heads []string, at int) bool { return strings.HasPrefix(heads[at], ">") },
+	}).Parse(pageHTML)
 	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	data, err := json.Marshal(r.WithRanks(0))
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+		return written(err)
 	}
 	v := viewOf(r)
-	err = t.Execute(w, map[string]any{"Title": v.Title, "About": v.About, "Verdict": v.Verdict, "Whole": v.whole(),
-		"Matrix": v.matrix(), "Palette": template.CSS(page.Palette), //nolint:gosec // G203: it is this program's
-		"Sections": v.sections(), "JSON": json.RawMessage(mapping.EscapeHidden(data))})
+	data, err := json.Marshal(v.report)
 	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+		return written(err)
 	}
-	return nil
+	colour := "line" // none
+	for _, s := range job.States() {
+		if s.Word == v.State {
+			colour = cmp.Or(s.Colour, colour)
+		}
+	}
+	return written(t.Execute(w, map[string]any{"View": v, "Colour": template.CSS("var(--" + colour + ")"), //nolint:gosec // G203: from a table
+		"Whole": v.whole(), "Matrix": v.matrix(), "Palette": template.CSS(page.Palette), //nolint:gosec // G203: it is this program's
+		"Sections": v.sections(), "JSON": json.RawMessage(mapping.EscapeHidden(data))}))
 }
 
 // whole is the time of all ranks together, by what they do.
@@ -67,8 +74,14 @@ type cell struct {
 	Share string // of the largest, from 0 to 1; empty: nothing was sent
 }
 
-// matrix is bytes by sender (row) and receiver; nil: nothing was counted, or there are too many ranks.
-func (v *view) matrix() [][]cell {
+// matrix is bytes by sender (row) and receiver, and what shades mean.
+type matrix struct {
+	Rows   [][]cell
+	Legend []cell
+}
+
+// matrix is nil if nothing was counted, or there are too many ranks.
+func (v *view) matrix() *matrix {
 	size := v.report.Job.WorldSize
 	if len(v.report.Messages) == 0 || size < 1 || size > maxMatrix {
 		return nil
@@ -84,15 +97,22 @@ func (v *view) matrix() [][]cell {
 			continue // other
 		}
 		rows[m.From][to] = cell{fmt.Sprintf("%d to %d: %s, %s messages", m.From, to, units.Bytes(m.Bytes),
-			units.Number(m.Messages)),
-			strconv.FormatFloat(max(m.Bytes/most, 0.05), 'f', 2, 64)}
+			units.Number(m.Messages)), shade(m.Bytes / most)}
 	}
-	return rows
+	return &matrix{rows, []cell{{"up to " + units.Bytes(palest*most), shade(0)}, {units.Bytes(most / 2), shade(0.5)},
+		{units.Bytes(most), shade(1)}, {"none", "0"}}}
 }
 
-// partsOf are a rank's time by what it does.
+// palest is the share of the largest that can still be seen; what is less looks alike.
+const palest = 0.05
+
+func shade(share float64) string { return strconv.FormatFloat(max(share, palest), 'f', 2, 64) }
+
+// partsOf are a rank's time by what it does: useful, and the states of MPI.
 func partsOf(r *job.Rank) []part {
-	return []part{{"useful", r.Useful()}, {"send", r.Share(api.Send)}, {"file", r.Share(api.File)},
-		{"collective", r.Share(api.Collective)}, {"wait", r.Share(api.Wait)}, {"poll", r.Share(api.Poll)},
-		{"finalize", r.Share(api.Finalize)}, {"ended", r.Share(api.Ended)}}
+	parts := []part{{"useful", r.Useful()}}
+	for state := api.Outside + 1; state < api.TimeStates; state++ {
+		parts = append(parts, part{api.TimeStateNames[state], r.Share(state)})
+	}
+	return parts
 }

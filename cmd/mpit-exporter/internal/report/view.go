@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
-	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -29,9 +28,12 @@ const (
 	shownEarly  = 5  // and from the early one
 	shownLevels = 15
 	shownPairs  = 10
+
+	shownFunctions = 3 // of each rank
 )
 
-// section is a table of the report, as text and as HTML.
+// section is a table of the report, as text and as HTML. Heads of columns that are aligned at their right begin with
+// ">".
 type section struct {
 	Title string
 	Heads []string
@@ -54,13 +56,18 @@ type part struct {
 // Percent is the part's width.
 func (p part) Percent() string { return strconv.FormatFloat(100*p.Share, 'f', 2, 64) + "%" }
 
+// Text is the part in words.
+func (p part) Text() string { return units.Percent(p.Share) }
+
 // view is a report in words.
 type view struct {
-	Title, About, Verdict string
-	report                *job.Report
+	Title, About string
+	State, Why   string // the word of the state, and what follows it in the sentence
+	report       *job.Report
 }
 
 func viewOf(r *job.Report) *view {
+	r = r.Written()
 	j := &r.Job
 	title := "Job " + mapping.OneLine(j.ID)
 	if j.Name != "" {
@@ -80,7 +87,9 @@ func viewOf(r *job.Report) *view {
 			about = append(about, "as of "+r.Time.Local().Format(time.DateTime))
 		}
 	}
-	return &view{Title: title, About: strings.Join(about, ", "), Verdict: mapping.OneLine(r.Verdict.Text), report: r}
+	v := &view{Title: title, About: strings.Join(about, ", "), State: r.Verdict.State, report: r}
+	v.Why = strings.TrimPrefix(mapping.OneLine(r.Verdict.Sentence()), v.State)
+	return v
 }
 
 func state(r *job.Report) string {
@@ -91,15 +100,15 @@ func state(r *job.Report) string {
 }
 
 func (v *view) sections() (all []section) {
-	for _, s := range []section{v.efficiency(), v.underWay(), v.calls(), v.ranks(), v.sizes(), v.messages(),
-		v.levels()} {
+	for _, s := range []section{v.efficiency(), v.underWay(), v.calls(), v.ranks(), v.standOut(), v.sizes(),
+		v.messages(), v.levels()} {
 		if len(s.Rows) > 0 {
 			all = append(all, s.clean())
 		}
 	}
 	if v.report.LeftOut > 0 {
-		all = append(all, section{Title: "Left out", Heads: []string{""}, Rows: []row{{Cells: []string{fmt.Sprintf(
-			"%d ranks or series had no room in an exporter's answer", v.report.LeftOut)}}}})
+		all = append(all, section{Title: "Left out", Notes: []string{fmt.Sprintf(
+			"%d ranks or series had no room in an exporter's answer", v.report.LeftOut)}})
 	}
 	return all
 }
@@ -115,8 +124,8 @@ func (s section) clean() section {
 }
 
 func (v *view) calls() section {
-	s := section{Title: "Time in MPI, of all ranks", Heads: []string{"SHARE", "TIME", "CALLS", "MEAN", "FUNCTION", "ON",
-		"MOST IN RANK", "BYTES A CALL"}}
+	s := section{Title: "Time in MPI, of all ranks", Heads: []string{">SHARE", ">TIME", ">CALLS", ">MEAN", "FUNCTION",
+		"ON", "MOST IN RANK", "BYTES A CALL"}}
 	list := v.report.Calls
 	for i := range list[:min(len(list), shownCalls)] {
 		c := &list[i]
@@ -163,16 +172,16 @@ func bytesACall(c *job.Call) string {
 }
 
 func (v *view) ranks() section {
-	s := section{Title: "Ranks, from late to early", Heads: []string{"RANK", "NODE", "STATE", "USEFUL", "SEND", "FILE",
-		"COLLECTIVE", "WAIT", "POLL", "FINALIZE", "ENDED"}}
+	s := section{Title: "Ranks, from late to early", Heads: []string{">RANK", "NODE", "STATE"}}
 	list := v.report.Ranks
-	rare := 2 // states at the end that most jobs' ranks are not in
-	for i := range list {
-		if list[i].Share(api.Finalize, api.Ended) >= 0.005 {
-			rare = 0
+	var shown []int // states: useful, and those that any rank is in
+	for at, p := range partsOf(&job.Rank{}) {
+		if at == 0 || slices.ContainsFunc(list, func(r job.Rank) bool { return partsOf(&r)[at].Share >= 0.005 }) {
+			shown = append(shown, at)
+			s.Heads = append(s.Heads, ">"+strings.ToUpper(p.Class))
 		}
 	}
-	s.Heads = s.Heads[:len(s.Heads)-rare]
+	s.Heads = append(s.Heads, "IN MPI MOSTLY")
 	for i := range list {
 		if len(list) > shownLate+shownEarly && i >= shownLate && i < len(list)-shownEarly {
 			if i == shownLate {
@@ -187,21 +196,26 @@ func (v *view) ranks() section {
 		}
 		parts := partsOf(r)
 		cells := []string{name, r.Node, cmp.Or(r.End, r.State)}
-		for _, p := range parts[:len(parts)-rare] {
-			if r.Time.Sum() > 0 {
-				cells = append(cells, units.Percent(p.Share))
-			} else {
-				cells = append(cells, "") // its calls are not measured
+		for _, at := range shown {
+			share := units.Percent(parts[at].Share)
+			if r.Time.Sum() <= 0 { // its calls are not measured
+				share = ""
 			}
+			cells = append(cells, share)
 		}
+		var functions []string
+		for _, f := range r.Functions[:min(len(r.Functions), shownFunctions)] {
+			functions = append(functions, f.Function+" "+units.Duration(f.Seconds))
+		}
+		cells = append(cells, strings.Join(functions, ", "))
 		s.Rows = append(s.Rows, row{Cells: cells, Parts: parts})
 	}
 	return s
 }
 
 func (v *view) sizes() section {
-	s := section{Title: "Sizes of calls", Heads: []string{"CALLS", "MEDIAN UP TO", "90 % UP TO", "ALL UP TO", "FUNCTION",
-		"ON"}}
+	s := section{Title: "Sizes of calls", Heads: []string{">CALLS", ">MEDIAN UP TO", ">90 % UP TO", ">ALL UP TO",
+		"FUNCTION", "ON"}}
 	list := v.report.Sizes
 	for i := range list[:min(len(list), shownCalls)] {
 		of := &list[i]
@@ -227,7 +241,8 @@ func upTo(size float64) string {
 }
 
 func (v *view) messages() section {
-	s := section{Title: "Messages, by sender and receiver", Heads: []string{"BYTES", "MESSAGES", "MEAN", "FROM", "TO"}}
+	s := section{Title: "Messages, by sender and receiver", Heads: []string{">BYTES", ">MESSAGES", ">MEAN", ">FROM",
+		">TO"}}
 	list := v.report.Messages
 	for i := range list[:min(len(list), shownPairs)] {
 		m := &list[i]
@@ -239,7 +254,7 @@ func (v *view) messages() section {
 }
 
 func (v *view) levels() section {
-	s := section{Title: "Queues and watermarks of the library", Heads: []string{"MOST", "IN RANK", "OF"}}
+	s := section{Title: "Queues and watermarks of the library", Heads: []string{">MOST", ">IN RANK", "OF"}}
 	list := v.report.Levels
 	for i := range list[:min(len(list), shownLevels)] {
 		l := &list[i]
@@ -254,7 +269,7 @@ func (v *view) efficiency() section {
 	if e == nil {
 		return section{}
 	}
-	s := section{Title: "Efficiency", Heads: []string{"", "", ""}}
+	s := section{Title: "Efficiency", Heads: []string{"", ">", ""}}
 	for _, of := range []struct {
 		name  string
 		value float64
@@ -293,13 +308,13 @@ func (v *view) underWay() section {
 			places = append(places, p)
 		}
 		ranks[p] = append(ranks[p], r.Rank)
+		slices.Sort(ranks[p])
 		longest[p] = max(longest[p], r.Running)
 	}
-	s := section{Title: "Calls under way", Heads: []string{"FOR", "CALL", "ON", "RANKS", "FROM"}}
+	s := section{Title: "Calls under way", Heads: []string{">FOR", "CALL", "ON", "RANKS", "FROM"}}
 	for _, p := range places {
 		s.Rows = append(s.Rows, row{Cells: []string{
-			time.Duration(longest[p] * float64(time.Second)).Truncate(time.Second).String(), p.function, p.object,
-			table.Shorten(table.Numbers(ranks[p]), table.MaxCell), p.from}})
+			units.Duration(longest[p]), p.function, p.object, table.Shorten(units.Ranks(ranks[p]), table.MaxCell), p.from}})
 	}
 	return s
 }

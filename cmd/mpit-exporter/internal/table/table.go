@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -44,23 +42,79 @@ func Width(s string) int { return displaywidth.String(s) }
 // Shorten cuts a text after so many columns.
 func Shorten(s string, columns int) string { return displaywidth.TruncateString(s, columns, "…") }
 
-// Numbers writes numbers, of ranks, shortly and in their order: 0-2,7.
-func Numbers(all []int) string {
-	all = slices.Compact(slices.Sorted(slices.Values(all)))
-	var parts []string
-	for i := 0; i < len(all); {
-		end := i
-		for end+1 < len(all) && all[end+1] == all[end]+1 {
-			end++
-		}
-		part := strconv.Itoa(all[i])
-		if end > i {
-			part += "-" + strconv.Itoa(all[end])
-		}
-		parts = append(parts, part)
-		i = end + 1
+// Wrap breaks a text into lines of so many columns, the first of which has less room; 0: there is no bound.
+func Wrap(text string, columns, first int) (lines []string) {
+	if columns <= 0 {
+		return []string{text}
 	}
-	return strings.Join(parts, ",")
+	line, room := "", columns-first
+	for _, word := range strings.Fields(text) {
+		if line != "" && Width(line)+1+Width(word) > room {
+			lines, line, room = append(lines, line), "", columns
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+// narrow is how many columns a text keeps that is shortened for a small screen.
+const narrow = 12
+
+// Aligned are the lines of a table, the heading first if there is one. Cells are clean, "-" stands for an empty one,
+// and a row may have fewer than there are heads. Heads that begin with ">" are those of columns that are aligned at
+// their right. What is wider than so many columns of the screen is shortened, the longest texts first; 0: there is no
+// bound.
+func Aligned(heads []string, rows [][]string, columns int) (lines []string) {
+	names, right, widths := make([]string, len(heads)), make([]bool, len(heads)), make([]int, len(heads))
+	for i, head := range heads {
+		names[i], right[i] = strings.CutPrefix(head, ">")
+	}
+	all := rows
+	if strings.Join(names, "") != "" {
+		all = append([][]string{names}, rows...)
+	}
+	for _, row := range all {
+		for i := range row {
+			row[i] = cmp.Or(row[i], "-")
+			if len(row) > 1 {
+				widths[i] = max(widths[i], Width(row[i]))
+			}
+		}
+	}
+	for columns > 0 {
+		over, widest := 2*(len(widths)-1)-columns, -1
+		for i, width := range widths {
+			if over += width; !right[i] && width > narrow && (widest < 0 || width > widths[widest]) {
+				widest = i
+			}
+		}
+		if over <= 0 || widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	for _, row := range all {
+		var b strings.Builder
+		for i, cell := range row {
+			if len(row) > 1 {
+				cell = Shorten(cell, widths[i])
+			}
+			space := strings.Repeat(" ", max(widths[i]-Width(cell), 0))
+			if right[i] {
+				cell, space = space+cell, ""
+			}
+			b.WriteString(cell + space + "  ")
+		}
+		line := strings.TrimRight(b.String(), " ")
+		if columns > 0 {
+			line = Shorten(line, columns)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // IsTerminal says whether a stream is a terminal.

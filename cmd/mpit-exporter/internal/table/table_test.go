@@ -29,8 +29,30 @@ func TestShorten(t *testing.T) {
 	assert.Equal(t, 1, Width("u\u0308"), "and a mark none")
 }
 
-func TestNumbers(t *testing.T) {
-	for want, all := range map[string][]int{"": nil, "7": {7}, "0-2,7": {2, 0, 1, 7}, "1,3,5-6": {5, 6, 3, 1, 1}} {
-		assert.Equal(t, want, Numbers(all))
+func TestWrap(t *testing.T) {
+	assert.Equal(t, []string{"流体", "力学 a"}, Wrap("流体 力学 a", 8, 2))
+	assert.Equal(t, []string{"no bound"}, Wrap("no bound", 0, 0))
+}
+
+// Numbers end below one another; on a small screen the longest texts are shortened, and numbers never.
+func TestAligned(t *testing.T) {
+	rows := func() [][]string {
+		return [][]string{{"7", "MPI_Reduce_scatter_block", "a communicator", "1.00 KiB"}, {"1234", "MPI_Send", "", "9 B"},
+			{"… and more"}}
+	}
+	heads := []string{">CALLS", "FUNCTION", "ON", ">BYTES"}
+	assert.Equal(t, []string{
+		"CALLS  FUNCTION                  ON                 BYTES",
+		"    7  MPI_Reduce_scatter_block  a communicator  1.00 KiB",
+		" 1234  MPI_Send                  -                    9 B",
+		"… and more"}, Aligned(heads, rows(), 0))
+	assert.Equal(t, []string{
+		"CALLS  FUNCTION      ON               BYTES",
+		"    7  MPI_Reduce_…  a communica…  1.00 KiB",
+		" 1234  MPI_Send      -                  9 B",
+		"… and more"}, Aligned(heads, rows(), 43))
+	assert.Equal(t, []string{"a     b", "long  -"}, Aligned([]string{"", ""}, [][]string{{"a", "b"}, {"long", ""}}, 0))
+	for _, line := range Aligned(heads, rows(), 20) {
+		assert.LessOrEqual(t, Width(line), 20)
 	}
 }

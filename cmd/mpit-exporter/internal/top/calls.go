@@ -78,7 +78,7 @@ func mostIn(r *job.Report, c *job.Call) string {
 
 // numbers are those of ranks, in little room.
 func numbers(ranks []int) string {
-	text := table.Numbers(ranks)
+	text := units.Ranks(slices.Compact(slices.Sorted(slices.Values(ranks))))
 	if some := table.Shorten(text, 16); some != text {
 		end := strings.LastIndexByte(some, ',')
 		return fmt.Sprintf("%s,… (%d)", some[:max(end, 0)], len(ranks))

@@ -120,21 +120,3 @@ func fit(line Line, columns int) Line {
 	}
 	return line
 }
-
-// wrap breaks a text into lines of so many columns, the first of which has less room; 0: there is no bound.
-func wrap(text string, columns, first int) (lines []string) {
-	if columns <= 0 {
-		return []string{text}
-	}
-	line, room := "", columns-first
-	for _, word := range strings.Fields(text) {
-		if line != "" && table.Width(line)+1+table.Width(word) > room {
-			lines, line, room = append(lines, line), "", columns
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
-}

@@ -24,5 +24,4 @@ func TestWideCharacters(t *testing.T) {
 	assert.Equal(t, 19, g.width())
 
 	assert.Equal(t, "job 流…", fit(Line{{Text: "job "}, {Text: "流体力学"}}, 8).Text())
-	assert.Equal(t, []string{"流体", "力学 a"}, wrap("流体 力学 a", 8, 2))
 }

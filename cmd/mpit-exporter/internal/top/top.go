@@ -182,7 +182,7 @@ func (v *View) about(r *job.Report, columns int) []Line {
 	}
 	lines := []Line{{{Text: title, Tone: Heading}}}
 	badge, text := judged(r)
-	for i, part := range wrap(text, columns, table.Width(badge.Text)+2) {
+	for i, part := range table.Wrap(text, columns, table.Width(badge.Text)+2) {
 		if i == 0 {
 			lines = append(lines, Line{badge, {Text: "  " + part}})
 		} else {

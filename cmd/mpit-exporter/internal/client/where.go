@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"debug/dwarf"
@@ -9,15 +9,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // maxDebugInfo is how large a file's debugging information may be that is looked at: it is read whole.
 const maxDebugInfo = 256 << 20
 
-// callers remembers what it has found, as long as a command runs. It is for one goroutine.
-type callers struct {
+// Callers names the code that has made calls, and remembers what it has found. It is for one goroutine.
+type Callers struct {
 	found map[codeAt]string
 }
 
@@ -26,10 +25,18 @@ type codeAt struct {
 	offset uint64
 }
 
-// of names the code that has made a call, of the ranks of whoever runs this: of others no file is opened that they have
-// named.
-func (r *callers) of(pid int, uid uint32, call *api.LongCall) string {
-	if !client.Own(uid) {
+// OfRank names the code that has made a rank's long call; "": it has none, or that isn't known.
+func (r *Callers) OfRank(of *api.RankStatus) string {
+	if of.Calls == nil {
+		return ""
+	}
+	return r.Of(of.PID, of.UID, of.Calls.Long)
+}
+
+// Of names the code that has made a call, nil for none, of the ranks of whoever runs this: of others no file is opened
+// that they have named.
+func (r *Callers) Of(pid int, uid uint32, call *api.LongCall) string {
+	if call == nil || !Own(uid) {
 		return ""
 	}
 	return r.name(pid, call.Module, call.Offset)
@@ -38,7 +45,7 @@ func (r *callers) of(pid int, uid uint32, call *api.LongCall) string {
 // name names the code that calls what returns to an offset in a file, as "function (file.c:12)" or what of it is
 // known, and "" if nothing is. pid is the process that has mapped the file, which may see other files than this one
 // does; 0: not known.
-func (r *callers) name(pid int, path string, offset uint64) string {
+func (r *Callers) name(pid int, path string, offset uint64) string {
 	if path == "" || offset == 0 {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"debug/elf"
@@ -67,7 +67,7 @@ func TestCaller(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, offset := compiled(t, test.function, test.flags...)
-			var r callers
+			var r Callers
 			assert.Regexp(t, test.want, r.name(0, path, offset))
 			assert.Regexp(t, test.want, r.name(os.Getpid(), path, offset), "as this process sees it")
 			assert.Regexp(t, test.want, r.name(1<<30, path, offset), "its process has gone")
@@ -85,7 +85,7 @@ func TestCallerAtTheEndOfAFunction(t *testing.T) {
 	defer func() { _ = f.Close() }()
 	symbols, err := f.DynamicSymbols()
 	require.NoError(t, err)
-	var r callers
+	var r Callers
 	for _, s := range symbols {
 		if s.Name != "second" {
 			continue
@@ -106,7 +106,7 @@ func TestWhatHasNoSymbolsIsNowhere(t *testing.T) {
 	require.NoError(t, unix.Mkfifo(pipe, 0o600))
 	self, err := os.Executable()
 	require.NoError(t, err)
-	var r callers
+	var r Callers
 	for name, c := range map[string]codeAt{
 		"no file":           {filepath.Join(dir, "none"), 1},
 		"no program":        {text, 1},

@@ -1,0 +1,58 @@
+// Package judge serves what is said of jobs to Prometheus: mpit_job_verdict_info, one series for each job.
+//
+// Begin with family.go, the family. node.go makes it of the jobs whose ranks are all on one node, judge.go of those
+// over several nodes, whose exporters it asks.
+package judge
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+)
+
+// maxJobs bounds the series, those that need attention first.
+const maxJobs = 256
+
+// whose names a job, which may have several MPI_COMM_WORLDs.
+type whose struct{ jobID, user string }
+
+// families are the verdicts of jobs that have not ended, if any: of several worlds of a job that of the worst.
+func families(reports []*job.Report) []*dto.MetricFamily {
+	f := &dto.MetricFamily{Name: new(api.VerdictName), Help: new(api.VerdictHelp), Type: dto.MetricType_GAUGE.Enum()}
+	known := map[whose]bool{}
+	for _, r := range slices.SortedStableFunc(slices.Values(reports),
+		func(a, b *job.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }) {
+		of := whose{r.Job.ID, r.Job.User}
+		if r.Job.Ended != nil || known[of] {
+			continue
+		}
+		if len(f.Metric) == maxJobs {
+			break
+		}
+		known[of] = true
+		f.Metric = append(f.Metric, series(r))
+	}
+	if len(f.Metric) == 0 {
+		return nil
+	}
+	return []*dto.MetricFamily{f}
+}
+
+// series is a job's: rank and node are of the one that the others wait for, empty where none is named.
+func series(r *job.Report) *dto.Metric {
+	rank, node := "", ""
+	if late := r.Verdict.Late; late != nil && r.Verdict.State != job.Healthy {
+		rank, node = strconv.Itoa(late.Rank), late.Node
+	}
+	m := &dto.Metric{Gauge: &dto.Gauge{Value: new(1.0)}}
+	for i, value := range []string{r.Job.ID, r.Job.User, r.Verdict.State, rank, node} {
+		m.Label = append(m.Label, &dto.LabelPair{Name: &api.VerdictLabels[i], Value: &value})
+	}
+	slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return m
+}

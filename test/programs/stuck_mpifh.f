@@ -1,0 +1,21 @@
+C     stuck_mpifh DIR: as stuck_f08.f90, with mpif.h.
+      PROGRAM STUCK
+      IMPLICIT NONE
+      INCLUDE 'mpif.h'
+      INTEGER IERR, RANK
+      CHARACTER*1024 DIR
+
+      CALL GET_COMMAND_ARGUMENT(1, DIR)
+      CALL MPI_INIT(IERR)
+      CALL MPI_COMM_RANK(MPI_COMM_WORLD, RANK, IERR)
+      IF (RANK .NE. 0) CALL HOLD(DIR, 'late', RANK)
+      CALL WAITS_FOR_THE_OTHERS()
+      CALL MPI_FINALIZE(IERR)
+      IF (RANK .EQ. 0) PRINT '(A)', 'stuck_mpifh: done'
+      END
+
+      SUBROUTINE WAITS_FOR_THE_OTHERS()
+      INCLUDE 'mpif.h'
+      INTEGER IERR
+      CALL MPI_BARRIER(MPI_COMM_WORLD, IERR)
+      END
