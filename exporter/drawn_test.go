@@ -18,7 +18,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -100,10 +99,8 @@ func byExpfmt(t require.TestingT, families []*dto.MetricFamily, format expfmt.Fo
 func byPage(t require.TestingT, p *board.Board, s exposition.Style) string {
 	b := p.Write(s, 1)
 	defer b.Release()
-	extra := body.NewExtra()
-	defer extra.Release()
 	var text strings.Builder
-	require.NoError(t, b.Response(extra, "").WriteTo(&text, false))
+	require.NoError(t, b.Response(nil).WriteTo(&text, false))
 	return text.String()
 }
 
@@ -186,7 +183,7 @@ func checkText(t *rapid.T) {
 	sameLines(t, byExpfmt(t, families, expfmt.FmtOpenMetrics_1_0_0),
 		byPage(t, p.Board, exposition.Style{Format: exposition.OpenMetrics, Created: true}))
 	assert.Equal(t, byExpfmt(t, families, expfmt.FmtProtoDelim), byPage(t, p.Board,
-		exposition.Style{Format: exposition.Protobuf, Gap: families[len(families)/2].GetName()}))
+		exposition.Style{Format: exposition.Protobuf}))
 	assert.Equal(t, series, p.Series())
 }
 

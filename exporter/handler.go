@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -122,18 +123,13 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 	if err != nil {
 		return nil, err
 	}
-	own := body.NewExtra()
-	release := func() {
-		l.release()
-		own.Release()
-	}
 	defer func() {
 		if err != nil {
-			release()
+			l.release()
 		}
 	}()
 
-	families := l.own
+	page, families := l.bodies[w], l.own
 	foreign := map[*dto.MetricFamily]bool{}
 	for i, g := range h.extra {
 		more, err := g.Gather()
@@ -150,29 +146,27 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 	if h.e.cfg.Created {
 		options = append(options, expfmt.WithCreatedLines())
 	}
+	var own bytes.Buffer
 	// The exporter's own names need no escaping, and looking at each series to find that out costs as much as a
 	// rendering.
-	plain := expfmt.NewEncoder(own, format.WithEscapingScheme(model.NoEscaping), options...)
-	escaping := expfmt.NewEncoder(own, format, options...)
+	plain := expfmt.NewEncoder(&own, format.WithEscapingScheme(model.NoEscaping), options...)
+	escaping := expfmt.NewEncoder(&own, format, options...)
 	for _, f := range families {
 		encoder := plain
 		if foreign[f] {
 			encoder = escaping
 		}
-		if len(f.Metric) == 0 {
+		if len(f.Metric) == 0 || page.Has(f.GetName()) {
 			continue
 		}
 		if err := encoder.Encode(f); err != nil {
 			return nil, fmt.Errorf("rendering %s: %w", f.GetName(), err)
 		}
-		own.End(f.GetName())
 	}
-	end := ""
 	if format.FormatType() == expfmt.TypeOpenMetrics {
-		end = "# EOF\n"
+		own.WriteString("# EOF\n")
 	}
-	page := l.bodies[w]
-	return &rendered{response: page.Response(own, end), page: page, ended: l.ended, release: release}, nil
+	return &rendered{response: page.Response(own.Bytes()), page: page, ended: l.ended, release: l.release}, nil
 }
 
 // mergeFamilies merges two lists; where a name stands in both, the first's stays. The result is sorted by name.

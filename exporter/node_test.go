@@ -276,7 +276,7 @@ func (e *Exporter) Gather(ctx context.Context) (families []*dto.MetricFamily, do
 // familiesOf reads a body of protobuf.
 func familiesOf(b *body.Body) (list []*dto.MetricFamily) {
 	var text bytes.Buffer
-	if err := b.Response(body.NewExtra(), "").WriteTo(&text, false); err != nil {
+	if err := b.Response(nil).WriteTo(&text, false); err != nil {
 		panic(err)
 	}
 	decoder := expfmt.NewDecoder(&text, expfmt.NewFormat(expfmt.TypeProtoDelim))

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 )
 
@@ -28,9 +27,9 @@ const (
 
 // styles are those of the ways in which the page is written.
 var styles = map[way]exposition.Style{
-	asText:        {Format: exposition.Text, Gap: board.Prefix},
-	asOpenMetrics: {Format: exposition.OpenMetrics, Gap: board.Prefix},
-	asProtobuf:    {Format: exposition.Protobuf, Gap: board.Prefix},
+	asText:        {Format: exposition.Text},
+	asOpenMetrics: {Format: exposition.OpenMetrics},
+	asProtobuf:    {Format: exposition.Protobuf},
 }
 
 // readers is how many there are that want each.

@@ -16,8 +16,6 @@ const (
 type Style struct {
 	Format  Format
 	Created bool // _created lines, in OpenMetrics; protobuf always has created timestamps
-	// What else is on the page has its place before the first family with a greater name, or before or behind all.
-	Gap string
 }
 
 // Write writes the page, for so many readers who release it.
@@ -28,10 +26,6 @@ func (p *Page) Write(s Style, readers int) *body.Body {
 	size := &p.size[s.Format]
 	b := body.New(readers, *size)
 	for _, f := range p.families {
-		if s.Gap != "" && f.name > s.Gap {
-			b.Gap()
-			s.Gap = ""
-		}
 		if n := f.write(b, s); n > 0 {
 			b.End(f.name)
 			p.series += n

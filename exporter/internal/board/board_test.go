@@ -15,7 +15,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -66,7 +65,7 @@ func familiesOf(t *testing.T, p *Board) (list []*dto.MetricFamily) {
 	b := p.Write(exposition.Style{Format: exposition.Protobuf}, 1)
 	defer b.Release()
 	var text bytes.Buffer
-	require.NoError(t, b.Response(body.NewExtra(), "").WriteTo(&text, false))
+	require.NoError(t, b.Response(nil).WriteTo(&text, false))
 	decoder := expfmt.NewDecoder(&text, expfmt.NewFormat(expfmt.TypeProtoDelim))
 	for {
 		f := &dto.MetricFamily{}

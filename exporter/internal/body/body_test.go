@@ -3,69 +3,48 @@ package body
 import (
 	"bytes"
 	"compress/gzip"
-	"hash/crc32"
 	"io"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 )
 
-func TestCombinedChecksums(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		first, second := rapid.SliceOf(rapid.Byte()).Draw(t, "first"), rapid.SliceOf(rapid.Byte()).Draw(t, "second")
-		assert.Equal(t, crc32.ChecksumIEEE(append(first, second...)),
-			combine(crc32.ChecksumIEEE(first), crc32.ChecksumIEEE(second), int64(len(second))))
-	})
-	zeros := make([]byte, 3<<20)
-	assert.Equal(t, crc32.ChecksumIEEE(append([]byte("page"), zeros...)),
-		combine(crc32.ChecksumIEEE([]byte("page")), crc32.ChecksumIEEE(zeros), int64(len(zeros))))
-}
-
-// What comes to a page stands in the gap, before all or behind all.
+// What else is on the page stands behind it, and both together are one member of gzip.
 func TestResponse(t *testing.T) {
-	for _, test := range []struct{ page, gap, more, want string }{
-		{"", "", "", ""},
-		{"", "", "a b", "a b"},
-		{"a b", "", "", "a b"},
-		{"b c", "", "a d", "a b c d"},
-		{"b e", "c", "a c d f", "a b c d e f"},
-		{"b d e", "c", "ca", "b ca d e"},
-		{"b d e", "c", "a d e f", "a b d e f"},
-		{"b d e", "c", "b da", "b d e da"},
-		{"d e", "c", "a c f", "a c d e f"},
-		{"a b", "c", "c", "a b c"},
+	long := strings.Repeat("a line.\n", 3*spillBytes/8)
+	for _, test := range []struct{ page, more string }{
+		{"", ""}, {"", "a b"}, {"a b", ""}, {"a b", "a b"}, {long, "a line.\n"}, {"a line.\n", long},
 	} {
 		b := New(1, 0)
-		for _, name := range strings.Fields(test.page) {
-			if test.gap != "" && name > test.gap {
-				b.Gap()
-				test.gap = ""
-			}
-			b.Text = append(append(b.Text, name...), ' ')
-			b.End(name)
-		}
+		b.Text = append(b.Text, test.page...)
+		b.End("a")
 		b.Finish()
-		more := &Extra{}
-		for _, name := range strings.Fields(test.more) {
-			_, _ = more.Write([]byte(name + " "))
-			more.End(name)
-		}
-		r := b.Response(more, "!")
-		want := strings.TrimSpace(test.want + " !")
+		r := b.Response([]byte(test.more))
+		want := test.page + test.more
 		var plain, sent bytes.Buffer
 		require.NoError(t, r.WriteTo(&plain, false))
-		assert.Equal(t, r.Length(false), plain.Len(), test)
-		assert.Equal(t, want, plain.String(), test)
+		assert.Equal(t, r.Length(false), plain.Len())
+		assert.Equal(t, want, plain.String())
 		require.NoError(t, r.WriteTo(&sent, true))
-		assert.Equal(t, r.Length(true), sent.Len(), test)
+		assert.Equal(t, r.Length(true), sent.Len())
 		reader, err := gzip.NewReader(&sent)
 		require.NoError(t, err)
 		text, err := io.ReadAll(reader)
 		require.NoError(t, err)
-		assert.Equal(t, want, string(text), test)
+		assert.Equal(t, want, string(text))
+	}
+}
+
+func TestHas(t *testing.T) {
+	b := New(1, 0)
+	defer b.Release()
+	b.End("a")
+	b.End("c")
+	b.Finish()
+	for name, want := range map[string]bool{"": false, "a": true, "b": false, "c": true, "d": false} {
+		assert.Equal(t, want, b.Has(name), name)
 	}
 }
 
@@ -81,7 +60,7 @@ func TestClientThatHasGone(t *testing.T) {
 	b.Text = append(b.Text, strings.Repeat("line\n", 100)...)
 	b.End("a")
 	b.Finish()
-	r := b.Response(&Extra{}, "")
+	r := b.Response(nil)
 	for _, gzipped := range []bool{false, true} {
 		require.ErrorIs(t, r.WriteTo(failing{}, gzipped), io.ErrClosedPipe)
 	}
@@ -121,6 +100,6 @@ func TestSpill(t *testing.T) {
 func textOf(t *testing.T, b *Body) string {
 	t.Helper()
 	var text strings.Builder
-	require.NoError(t, b.Response(&Extra{}, "").WriteTo(&text, false))
+	require.NoError(t, b.Response(nil).WriteTo(&text, false))
 	return text.String()
 }

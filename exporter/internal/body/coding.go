@@ -14,7 +14,7 @@ import (
 // Length is how many bytes WriteTo writes.
 func (r *Response) Length(gzipped bool) int {
 	if !gzipped {
-		return int(r.length)
+		return r.length
 	}
 	length := 0
 	for _, s := range r.segments {
