@@ -1,7 +1,6 @@
 // Package judge serves what is said of jobs to Prometheus: mpit_job_verdict_info, one series for each job.
 //
-// Begin with family.go, the family. node.go makes it of the jobs whose ranks are all on one node, judge.go of those
-// over several nodes, whose exporters it asks.
+// Begin with family.go, the family. node.go makes it of the jobs whose ranks are all on one node.
 package judge
 
 import (
