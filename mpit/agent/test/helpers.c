@@ -216,6 +216,7 @@ static void take_thread(struct frame *f, struct told_calls *told, size_t i)
 	t->number = take(f);
 	take_string(f, function, sizeof function);
 	CHECK(function[0] == '\0');
+	CHECK(take(f) == 0); /* no peers beside peer */
 	CHECK(f->at == end);
 }
 
