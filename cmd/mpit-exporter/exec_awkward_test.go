@@ -34,13 +34,14 @@ func TestExecOfAwkwardPrograms(t *testing.T) {
 			dir := t.TempDir()
 			program := cmdtest.Compile(t, dir, "program", greeting, test.command...)
 			require.Equal(t, 7, wait(t, exec.CommandContext(t.Context(), program)).status, "without exec")
+			env := []string{"MPIT_SOCKET=" + dir} // it is there: no note that no exporter is
 			for _, flags := range [][]string{nil, {"--calls"}} {
 				args := append(append([]string{"exec"}, flags...), "--")
 				assert.Equal(t, outcome{stdout: "hello\n", stderr: test.note, status: 7},
-					runBinary(t, nil, append(args, program)...))
+					runBinary(t, env, append(args, program)...))
 				if test.name != "32 bits" { // in a script the loader complains, as of any library that it can't use
 					assert.Equal(t, outcome{stdout: "hello\n", status: 7},
-						runBinary(t, nil, append(args, "sh", "-c", program)...))
+						runBinary(t, env, append(args, "sh", "-c", program)...))
 				}
 			}
 		})

@@ -100,5 +100,5 @@ func TestAsk(t *testing.T) {
 	}
 	server.Close()
 	_, err = AskPrometheus(t.Context(), server.URL, nil, at, time.Hour)
-	assert.ErrorContains(t, err, "asking "+server.URL)
+	assert.ErrorContains(t, err, "nothing answers at "+server.URL)
 }
