@@ -188,7 +188,7 @@ func (o *Settings) Join(ctx context.Context, program string, env preload.Environ
 	defer cancel()
 	err := o.absolute()
 	if err == nil {
-		o.order.Program, err = filepath.Abs(program)
+		o.Program, err = filepath.Abs(program)
 	}
 	if err == nil {
 		socket, err = o.joinLaunch(ctx, env, std)
