@@ -73,7 +73,8 @@ func TestAlertsOfCalls(t *testing.T) {
 	}
 }
 
-// A job that hangs is told from one that waits for a rank, and that rank is named, while the job hangs; nothing is said of a job that computes, nor of one that is suspended as a whole.
+// A job that hangs is told from one that waits for a rank, and that rank is named with where it is, while the job
+// hangs; nothing is said of a job that computes, nor of one that is suspended as a whole.
 func TestAlertsOfHungJobs(t *testing.T) {
 	t.Parallel()
 	suite.Crowd(t)
@@ -116,10 +117,10 @@ func TestAlertsOfHungJobs(t *testing.T) {
 					return findAlert(alerts, name, harness.Labels{"jobid": job}, text)
 				})
 			}
-			fires("MPIJobHung", "deadlock", "deadlock. Calls under way: 3 in MPI_Recv on communicator halo.")
-			fires("MPIJobHung", "mismatch", " Calls under way: 2 in MPI_Barrier on communicator halo, 1 in MPI_Barrier on communicator other.")
-			fires("MPIJobWaitsForRank", "asleep", "ranks have waited for rank 1 on ")
-			fires("MPIJobWaitsForRank", "stopped", "ranks have waited for rank 1 on ")
+			fires("MPIJobHung", "deadlock", ": 3 in MPI_Recv on communicator halo.")
+			fires("MPIJobHung", "mismatch", ": 2 in MPI_Barrier on communicator halo, 1 in MPI_Barrier on communicator other.")
+			fires("MPIJobWaitsForRank", "asleep", "rank 1 on "+exporter.Address+" is in no MPI call.")
+			fires("MPIJobWaitsForRank", "stopped", "rank 1 on "+exporter.Address+" doesn't answer, as if it were stopped.")
 			hung := map[string]bool{}
 			alerts, err := prometheus.Alerts(t.Context())
 			require.NoError(t, err)
