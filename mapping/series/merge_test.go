@@ -204,6 +204,19 @@ func TestNonzeroVariables(t *testing.T) {
 	r.Update(a.after(time.Minute).sample())
 	assert.Equal(t, want, show(r), "what was counted stays")
 
+	t.Run("beside what a freed object of that name has left", func(t *testing.T) {
+		a := newAgent(on("n", mpit.ClassCounter, tULong))
+		x := a.object("c", 1)
+		a.handle("n", x).values[0] = 5
+		a.free(x)
+		y := a.object("c", 1)
+		r := newRank(t, list...)
+		r.Update(a.sample())
+		assert.Equal(t, m{"n_total{comm=c}": 5}, show(r))
+		a.handle("n", y).values[0] = 2
+		r.Update(a.after(time.Minute).sample())
+		assert.Equal(t, m{"n_total{comm=c}": 7}, show(r))
+	})
 	t.Run("an event too short to be measured", func(t *testing.T) {
 		short := newAgent(mpit.Variable{Name: "t", Class: mpit.ClassTimer, Datatype: tDouble},
 			mpit.Variable{Name: "t", Class: mpit.ClassCounter, Datatype: tULong})

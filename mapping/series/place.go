@@ -106,7 +106,8 @@ func (p *plan) assign(h *handle, values []uint64) {
 	p.accompany(h, words)
 }
 
-// assignZeros finds cells for what is 0 where others, of the same name, have made one: an object, or a timer's events.
+// assignZeros finds cells for what is 0 where others, of the same name, have made one: an object, what is left
+// of one, or a timer's events.
 func (p *plan) assignZeros() {
 	for _, h := range p.sparse {
 		for i := range h.distinct(h.v) {

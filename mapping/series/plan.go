@@ -71,6 +71,7 @@ func (p *plan) arrange(values []uint64) {
 	p.findStart()
 	p.place(values)
 	p.takeRemains()
+	p.assignZeros() // remains make cells, too
 	p.pairUp()
 	p.sweep()
 	p.slabs = slabs{}
@@ -100,7 +101,6 @@ func (p *plan) place(values []uint64) {
 		}
 		p.reading = append(p.reading, h)
 	}
-	p.assignZeros()
 	for _, v := range p.all {
 		v.reread = false
 	}
