@@ -45,8 +45,7 @@ func newMaker(j Job, place func(r *api.RankStatus) string) *maker {
 		report: &Report{Format: Format, Job: Job{ID: j.ID, World: j.World, User: j.User, Name: j.Name}},
 		nodes:  map[string]bool{}, programs: map[string]int{}, libraries: map[string]int{},
 		calls: map[Called]*Call{}, bytes: map[who]map[string]float64{}, sizes: map[Called]*sizes{},
-		messages: map[pair]*Messages{},
-		levels:   map[string]*Level{},
+		messages: map[pair]*Messages{}, levels: map[string]*Level{},
 	}
 }
 

@@ -46,8 +46,9 @@ func HTML(r *job.Report, w io.Writer) error {
 			colour = cmp.Or(s.Colour, colour)
 		}
 	}
-	return written(t.Execute(w, map[string]any{"View": v, "Colour": template.CSS("var(--" + colour + ")"), //nolint:gosec // G203: from a table
-		"Whole": v.whole(), "Matrix": v.matrix(), "Palette": template.CSS(page.Palette), //nolint:gosec // G203: it is this program's
+	return written(t.Execute(w, map[string]any{"View": v, "Whole": v.whole(), "Matrix": v.matrix(),
+		"Colour":   template.CSS("var(--" + colour + ")"), //nolint:gosec // G203: from a table
+		"Palette":  template.CSS(page.Palette),            //nolint:gosec // G203: it is this program's
 		"Sections": v.sections(), "JSON": json.RawMessage(mapping.EscapeHidden(data))}))
 }
 
