@@ -59,11 +59,11 @@ type CPU struct {
 	GPU bool   `json:"gpu,omitempty"` // it holds a GPU's device open
 }
 
-// The family of verdicts on jobs, which package judge serves and reads.
+// The family of verdicts on jobs, which package judge serves.
 const (
 	VerdictName = "mpit_job_verdict_info"
-	VerdictHelp = "What is said of a job (docs/top.md), by the exporter of its node, or by mpit-exporter judge if it " +
-		"is on several: its state, and the rank that the others wait for, with its node; always 1. At most 256 jobs."
+	VerdictHelp = "What is said of a job whose ranks are all on this node (docs/verdict.md): its state, and the rank " +
+		"that the others wait for, with its node; always 1. At most 256 jobs, of each user in turn."
 )
 
 // VerdictLabels are those of the family.
