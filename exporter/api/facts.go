@@ -22,8 +22,7 @@ type CallUnderWay struct {
 	Number uint64 `json:"number,omitempty"` // of a collective: the how manieth on the communicator, from 1
 	Root   *int   `json:"root,omitempty"`   // of a rooted collective: its rank in the communicator
 	// Peers are whom a message call waits for, by their ranks in MPI_COMM_WORLD. All says that it waits for each of
-	// them, otherwise for some: which of a call's requests have completed isn't known. AnySource: any member of the
-	// communicator.
+	// them, otherwise for any. AnySource: any member of the communicator.
 	Peers     []int `json:"peers,omitempty"`
 	All       bool  `json:"all,omitempty"`
 	AnySource bool  `json:"any_source,omitempty"`
@@ -60,11 +59,11 @@ type CPU struct {
 	GPU bool   `json:"gpu,omitempty"` // it holds a GPU's device open
 }
 
-// The family of verdicts on jobs, which package judge serves and reads.
+// The family of verdicts on jobs, which package judge serves.
 const (
 	VerdictName = "mpit_job_verdict_info"
 	VerdictHelp = "What is said of a job whose ranks are all on this node (docs/verdict.md): its state, and the rank " +
-		"that the others wait for, with its node; always 1. At most 256 jobs."
+		"that the others wait for, with its node; always 1. At most 256 jobs, of each user in turn."
 )
 
 // VerdictLabels are those of the family.

@@ -148,23 +148,27 @@ func (s site) testProfile(t *testing.T, d dashboard, job profiled, values map[st
 		assert.Equal(t, sides/2*steps*1.0, row.values[letter(t, pairs, "Messages")], "%v", row.labels)
 	}
 
-	// Rank 0 waits for rank 1, as long as its allreduces take longer.
+	// A rank waits as long as its allreduces take longer than those of the other one: for rank 1, if the machine is idle.
+	// Making communicators takes next to nothing.
 	balance := panelOf(t, d.UID, "Rank by rank")
 	seen := 0
 	for _, row := range s.rows(t, balance, values) {
 		seen++
 		waited := row.values[letter(t, balance, "Waited at least")]
-		if row.labels["rank"] == strconv.Itoa(slow) {
-			assert.Zero(t, waited)
-			continue
-		}
-		assert.InEpsilon(t, job.spent[0]["MPI_Allreduce"]-job.spent[slow]["MPI_Allreduce"], waited, 0.1)
+		rank, err := strconv.Atoi(row.labels["rank"])
+		require.NoError(t, err)
+		want := max(0, job.spent[rank]["MPI_Allreduce"]-job.spent[1-rank]["MPI_Allreduce"])
+		assert.InDelta(t, want, waited, max(0.1*want, 0.05), "rank %d", rank)
 	}
 	assert.Equal(t, ranks, seen)
+	least := 0
+	if job.spent[1]["MPI_Allreduce"] < job.spent[0]["MPI_Allreduce"] {
+		least = 1
+	}
 	late := panelOf(t, d.UID, "Who is late, by communicator")
 	for _, row := range s.rows(t, late, values) {
 		if row.labels["comm"] == "residual" {
-			assert.Equal(t, strconv.Itoa(slow), row.labels["rank"])
+			assert.Equal(t, strconv.Itoa(least), row.labels["rank"])
 		}
 	}
 }

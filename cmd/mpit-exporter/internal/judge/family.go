@@ -14,30 +14,35 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 )
 
-// maxJobs bounds the series, those that need attention first.
+// maxJobs bounds the series.
 const maxJobs = 256
 
 // whose names a job, which may have several MPI_COMM_WORLDs.
 type whose struct{ jobID, user string }
 
-// families are the verdicts of jobs that have not ended, if any: of several worlds of a job that of the worst.
+// families are the verdicts of jobs that have not ended, if any: of several worlds of a job that of the worst. Where
+// there are too many, users take turns, each with the job that needs attention most: nobody's jobs keep out another's.
 func families(reports []*job.Report) []*dto.MetricFamily {
-	f := &dto.MetricFamily{Name: new(api.VerdictName), Help: new(api.VerdictHelp), Type: dto.MetricType_GAUGE.Enum()}
-	known := map[whose]bool{}
+	turns, known := map[string]int{}, map[whose]int{}
+	var jobs []*job.Report
 	for _, r := range slices.SortedStableFunc(slices.Values(reports),
 		func(a, b *job.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }) {
 		of := whose{r.Job.ID, r.Job.User}
-		if r.Job.Ended != nil || known[of] {
+		if r.Job.Ended != nil || known[of] > 0 {
 			continue
 		}
-		if len(f.Metric) == maxJobs {
-			break
-		}
-		known[of] = true
-		f.Metric = append(f.Metric, series(r))
+		turns[of.user]++
+		known[of] = turns[of.user]
+		jobs = append(jobs, r)
 	}
-	if len(f.Metric) == 0 {
+	if len(jobs) == 0 {
 		return nil
+	}
+	turn := func(r *job.Report) int { return known[whose{r.Job.ID, r.Job.User}] }
+	slices.SortStableFunc(jobs, func(a, b *job.Report) int { return cmp.Compare(turn(a), turn(b)) })
+	f := &dto.MetricFamily{Name: new(api.VerdictName), Help: new(api.VerdictHelp), Type: dto.MetricType_GAUGE.Enum()}
+	for _, r := range jobs[:min(len(jobs), maxJobs)] {
+		f.Metric = append(f.Metric, series(r))
 	}
 	return []*dto.MetricFamily{f}
 }

@@ -56,11 +56,11 @@ func (n *Node) Gather() ([]*dto.MetricFamily, error) {
 	return families(n.past.Since(window)), nil
 }
 
-// isPart says that a report is not of all ranks of a world.
+// isPart says that a report is not of all ranks of a world, or may not be.
 func isPart(r *job.Report) bool {
 	ranks := map[int]bool{}
 	for i := range r.Ranks {
 		ranks[r.Ranks[i].Rank] = true
 	}
-	return len(ranks) < r.Job.WorldSize
+	return r.Job.WorldSize == 0 || len(ranks) < r.Job.WorldSize
 }

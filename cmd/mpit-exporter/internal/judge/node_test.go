@@ -57,16 +57,23 @@ func TestNode(t *testing.T) {
 		r := api.RankStatus{JobID: fmt.Sprint(i), User: "ann", State: "up", WorldSize: 1}
 		many = append(many, api.RankValues{Rank: r})
 	}
+	attackers := []api.RankValues{}
+	for i := range maxJobs + 1 {
+		attackers = append(attackers, barrier(fmt.Sprint("x", i), "eve", 2, 2)...)
+	}
 	for name, c := range map[string]struct {
 		ranks []api.RankValues
 		want  string // lines without comments; empty: none
 		lines int    // 0: those of want
 	}{
-		"no job":           {},
-		"all ranks":        {ranks: barrier("7", "ann", 4, 4), want: fmt.Sprintf(waits, "7")},
-		"a part of a job":  {ranks: barrier("7", "ann", 4, 3)},
-		"two users' jobs":  {ranks: append(barrier("7", "ann", 4, 4), barrier("7", "bob", 4, 4)...), lines: 2},
-		"two worlds":       {ranks: append(many[7:8:8], barrier("7", "ann", 4, 4)...), want: fmt.Sprintf(waits, "7")},
+		"no job":                  {},
+		"all ranks":               {ranks: barrier("7", "ann", 4, 4), want: fmt.Sprintf(waits, "7")},
+		"a part of a job":         {ranks: barrier("7", "ann", 4, 3)},
+		"two users' jobs":         {ranks: append(barrier("7", "ann", 4, 4), barrier("7", "bob", 4, 4)...), lines: 2},
+		"two worlds":              {ranks: append(many[7:8:8], barrier("7", "ann", 4, 4)...), want: fmt.Sprintf(waits, "7")},
+		"a world of unknown size": {ranks: barrier("7", "ann", 0, 4)},
+		"another user's job beside more": {ranks: append(attackers, many[0]), lines: maxJobs,
+			want: `mpit_job_verdict_info{jobid="0",node="",rank="",state="unknown",user="ann"} 1` + "\n"},
 		"more than served": {ranks: append(many, barrier("x", "ann", 4, 4)...), want: fmt.Sprintf(waits, "x"), lines: maxJobs},
 	} {
 		t.Run(name, func(t *testing.T) {
