@@ -5,6 +5,7 @@
 #include "agent.h"
 #include "byhandle/tracking.h"
 #include "deny.h"
+#include "filter.h"
 #include "gate.h"
 #include "last.h"
 #include "link.h"
@@ -160,7 +161,8 @@ static void begin_source(void)
 
 	if (calls_wanted() != NULL && strcmp(calls_wanted(), "0") == 0)
 		return;
-	mpi = (struct source_mpi){ .abi = abi->number, .find = locate_function, .calls = calls_wanted() };
+	mpi = (struct source_mpi){ .abi = abi->number, .find = locate_function, .calls = calls_wanted(),
+				  .filtered = filter_came };
 	sources_begin(&rank.session, locate_source(), &mpi);
 }
 

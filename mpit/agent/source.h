@@ -45,6 +45,8 @@ struct source_mpi {
 	/* Of the MPI library: a function by its PMPI_ name, or data; NULL: it has none. */
 	void *(*find)(const char *symbol);
 	const char *calls; /* words of MPIT_CALLS (calls/asked.h); NULL: nothing is asked for */
+	/* Whether the calling thread has been denied system calls since MPI_Init (filter.h). */
+	bool (*filtered)(void);
 };
 
 /* What a call does, as far as it says who waits for whom. Numbers of docs/internals/protocol.md, SAMPLE. */

@@ -42,6 +42,7 @@ static struct variable {
 } variables[MOST_VARIABLES];
 static size_t variable_count = 1;
 static size_t first_variable[MOST_FUNCTIONS]; /* of a function, its others follow; 0: it has none yet */
+static bool (*filtered)(void); /* source_mpi's */
 static bool uncounted_told;
 static bool zero_told[MOST_FUNCTIONS]; /* on object 0 */
 static unsigned peers_told;            /* places */
@@ -60,6 +61,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 		*why = "the call profile's library doesn't know the ABI: it is older than the agent";
 		return false;
 	}
+	filtered = mpi->filtered;
 	calls_ask(mpi->calls);
 	calls_state.sizes = calls_asked("sizes");
 	if (!library_find(mpi->find, why))
@@ -378,8 +380,8 @@ static int peer_of(uint64_t key, int rank)
 }
 
 /*
- * Whose requests a call waits for: nothing is told unless all are known. Some may have completed, which only the library
- * knows until the call sets them to null.
+ * Whose requests a call waits for: nothing is told unless all are known, nor where the system call that reads them may
+ * be denied. Some may have completed, which only the library knows until the call sets them to null.
  */
 static void tell_requests(const struct block *b, const struct moment_inside *m, struct source_thread *out)
 {
@@ -428,7 +430,7 @@ static void tell_names(const struct block *b, const struct moment_inside *m, str
 		out->tag = tag < 0 ? -1 : tag;
 		break;
 	case NAMES_REQUESTS:
-		if (calls_state.peers)
+		if (calls_state.peers && !filtered())
 			tell_requests(b, m, out);
 		break;
 	}

@@ -133,7 +133,7 @@ static void measure(const char *name)
 
 int main(void)
 {
-	static const struct source_mpi mpi = { .abi = 7, .find = fake_find, .calls = "sizes,peers" };
+	static const struct source_mpi mpi = { .abi = 7, .find = fake_find, .filtered = fake_filtered, .calls = "sizes,peers" };
 	const struct timespec while_calibrating = { .tv_nsec = 50000000 };
 	const char *why;
 	uint32_t number = 1;

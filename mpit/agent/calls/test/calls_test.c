@@ -480,8 +480,9 @@ void test_places(void)
 
 int main(void)
 {
-	static const struct source_mpi nobodys = { .abi = 12, .find = fake_find },
-				       mpi = { .abi = 7, .find = fake_find, .calls = "1,sise,sizes,peers" };
+	static const struct source_mpi nobodys = { .abi = 12, .find = fake_find, .filtered = fake_filtered },
+				       mpi = { .abi = 7, .find = fake_find, .filtered = fake_filtered,
+					       .calls = "1,sise,sizes,peers" };
 	const struct timespec while_calibrating = { .tv_nsec = 30000000 };
 	const char *why = NULL;
 

@@ -255,6 +255,13 @@ static int type_size_x(intptr_t type, long long *bytes)
 	return 0;
 }
 
+bool fake_filter;
+
+bool fake_filtered(void)
+{
+	return fake_filter;
+}
+
 void *fake_find(const char *function)
 {
 	static const struct {

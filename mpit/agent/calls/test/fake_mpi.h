@@ -51,7 +51,9 @@ extern intptr_t fake_request;
 /* Groups that have not been freed; how many ranks have been translated into the whole world's. */
 extern int fake_groups, fake_translated;
 
-/* source_mpi.find */
+/* source_mpi.find and filtered, which says fake_filter. */
 void *fake_find(const char *function);
+extern bool fake_filter;
+bool fake_filtered(void);
 
 #endif

@@ -494,6 +494,9 @@ void test_whose_requests_a_call_waits_for(void)
 	r[1] = 0x999;
 	CHECK(waits_on(r + 1, 2)->peer == NO_PEER);
 	CHECK(waits_on((const uint32_t *)16, 2)->peer == NO_PEER); /* no memory is there */
+	fake_filter = true;
+	CHECK(waits_on(r + 2, 1)->peer == NO_PEER); /* a filter of system calls has come */
+	fake_filter = false;
 	CHECK(waits_on(r + 2, 1)->peer == 6);
 	source->measure(false);
 	source->measure(true);
