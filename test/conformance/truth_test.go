@@ -77,7 +77,7 @@ func (s *subject) pairs(t *testing.T) []pair {
 	var list []pair
 	agent := map[int]mpit.Variable{}
 	for _, v := range s.variables {
-		if !strings.HasPrefix(v.Name, "mpit_event_") { // the agent counts events as variables of its own
+		if !strings.HasPrefix(v.Name, "mpit_event") { // the agent counts events as variables of its own
 			agent[v.Index] = v
 		}
 	}
