@@ -53,9 +53,6 @@ func AddOTLPFlags(cmd *kingpin.CmdClause, always bool) *OTLPFlags {
 		"exporter ends (default: 10s).").PlaceHolder("10s").IsSetByUser(&f.timeoutNamed).DurationVar(&c.Timeout)
 	cmd.Flag("otlp.push-timeout", "How long a push may take: to ask the ranks, and all messages (default: 30s).").
 		PlaceHolder("30s").IsSetByUser(&f.pushNamed).DurationVar(&c.PushTimeout)
-	cmd.Flag("otlp.histogram", "What timers are pushed as: histograms with explicit or with exponential buckets "+
-		"(default: explicit).").PlaceHolder("KIND").
-		EnumVar(&c.Histogram, otlp.HistogramExplicit, otlp.HistogramExponential)
 	cmd.Flag("otlp.header", "Header that is sent with each push. Repeatable. Every user of the node can read a "+
 		"command line: a secret belongs into --otlp.header-file or the environment.").PlaceHolder("NAME=VALUE").
 		StringsVar(&f.headers)
@@ -69,8 +66,8 @@ func AddOTLPFlags(cmd *kingpin.CmdClause, always bool) *OTLPFlags {
 		PlaceHolder("FILE").StringVar(&c.ClientCert)
 	cmd.Flag("otlp.client-key", "File with its key.").PlaceHolder("FILE").StringVar(&c.ClientKey)
 	cmd.Flag("otlp.insecure", "gRPC without TLS, where the endpoint is no URL with a scheme.").BoolVar(&c.Insecure)
-	cmd.Flag("otlp.final", "Push the last values of a rank when it ends, without waiting for the interval: of use "+
-		"with short jobs.").BoolVar(&c.Final)
+	cmd.Flag("otlp.final", "Push when ranks have ended, too, at most once a second: of use with short jobs.").
+		BoolVar(&c.Final)
 	return f
 }
 
