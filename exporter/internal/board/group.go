@@ -45,9 +45,6 @@ func (g *group) Labels() []*dto.LabelPair { return g.labels }
 // Begun is not known.
 func (g *group) Begun() time.Time { return time.Time{} }
 
-// LeftOff is what of it does not come onto the page.
-func (g *group) LeftOff() map[string]int { return g.left }
-
 // gathered is the ranks of one world, while groups are brought up to date.
 type gathered struct {
 	refresh uint64 // the running one

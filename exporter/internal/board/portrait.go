@@ -50,9 +50,6 @@ func (r *portrait) Labels() []*dto.LabelPair { return r.rank.Labels }
 // Begun is when the rank began.
 func (r *portrait) Begun() time.Time { return r.rank.Started }
 
-// LeftOff is what of it does not come onto the page.
-func (r *portrait) LeftOff() map[string]int { return r.left }
-
 // controlled says whether the program has called MPI_Pcontrol.
 func (r *portrait) controlled() bool { return r.Stats.PcontrolCalls > 0 }
 

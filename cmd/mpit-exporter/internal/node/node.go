@@ -146,8 +146,7 @@ func (n *Node) openPushing(ctx context.Context) (err error) {
 		return err
 	}
 	reader := n.Exporter.OTelReader(exporter.OTelConfig{
-		Exponential: n.OTLP.Histogram == otlp.HistogramExponential, Version: n.OTLP.Version,
-		Extra: prometheus.Gatherers{n.Registry, n.Verdicts},
+		Version: n.OTLP.Version, Extra: prometheus.Gatherers{n.Registry, n.Verdicts},
 	})
 	n.atEnd(reader.Close)
 	if n.Pusher, err = otlp.New(ctx, n.OTLP, reader); err != nil {
