@@ -228,8 +228,7 @@ func (m manyJobs) Error() string {
 // Lines has a line for each of the first maxLines worlds; those that need attention come first.
 func (m manyJobs) Lines() []string {
 	lines := []string{fmt.Sprintf("%s: report: %s:", cli.ProgramName, m)}
-	for _, r := range slices.SortedStableFunc(slices.Values(m),
-		func(a, b *job.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }) {
+	for _, r := range job.ByNeed(m) {
 		state := "runs"
 		if r.Job.Ended != nil {
 			state = "ended " + r.Job.Ended.Local().Format(time.DateTime)
