@@ -49,23 +49,22 @@ func stateWords() map[string]grafana.MappingText {
 // judged is what an exporter's verdict names.
 const judged = "cluster, jobid, user"
 
-// verdictOf is the last verdict on each job within the time range, in its labels. Where there is none (of a job on
-// several nodes), that ranks have ended without MPI_Finalize is known, and that they wait, by the rules of alerts/.
+// verdictOf is the last verdict on each job within the time range, in its labels. Where there is none (on several nodes,
+// without a judge), it is known that ranks ended without MPI_Finalize, and that they wait, by a rule of alerts/.
 func verdictOf(ofJobs, ofWorlds string) string {
 	says := func(state, expr string) string {
 		return `or on (` + judged + `) label_replace(` + countBy(judged, expr) + `, "state", "` + state + `", "", "")`
 	}
-	live, waiting := selector("mpit_job:ranks:live", ofWorlds), selector("mpit_job:ranks:waiting", ofWorlds)
 	return "topk by (" + judged + ") (1, " + maxBy(judged+", state, rank, node",
 		"max_over_time(timestamp("+selector("mpit_job_verdict_info",
 			ofJobs+`, state!="`+verdict.Unknown+`"`)+")[$__range:$__interval])") + ")\n" +
 		says(verdict.Crashed, last(selector("mpit_rank_end_info", ofWorlds+`, reason!="finalize"`))) + "\n" +
-		says(verdict.Waits, live+" - "+waiting+" <= 1 or "+waiting+" >= 0.9 * "+live) + "\n" +
+		says(verdict.Waits, selector("mpit_job:trouble", ofWorlds+`, alert="MPIJobWaitsForRank"`)) + "\n" +
 		says(verdict.Unknown, last(selector("mpit_rank_up", ofWorlds+`, rank="0"`)))
 }
 
-const verdictMeans = "The last one within the time range (docs/verdict.md). Of a job on several nodes it says " +
-	"whether ranks ended without MPI_Finalize, or all, all but one or all but a tenth wait for 5 minutes."
+const verdictMeans = "The last one within the time range (docs/verdict.md). Of a job on several nodes, without " +
+	"mpit-exporter judge, it says whether ranks ended without MPI_Finalize, or have waited for 5 minutes."
 
 // runbook leads from an alert's name to what to do.
 func runbook(name string) *grafana.DataLink {

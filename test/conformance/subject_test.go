@@ -147,7 +147,7 @@ func (s *subject) list(t *testing.T) {
 	}
 	s.controls = s.cvars(t)
 	var err error
-	s.categories, err = s.session.Categories(within(t))
+	s.categories, _, err = s.session.Categories(within(t))
 	require.NoError(t, err)
 }
 

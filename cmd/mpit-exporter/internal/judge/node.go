@@ -50,10 +50,21 @@ func (n *Node) Gather() ([]*dto.MetricFamily, error) {
 			return nil, fmt.Errorf("judging the jobs of this node: %w", err)
 		}
 		if list.Time.Sub(n.past.Now()) >= apart { // unless it has been known
-			n.past.Add(list.Time, slices.DeleteFunc(job.Of([]api.ValueList{list}, nil), isPart))
+			n.past.Add(list.Time, whole(job.Of([]api.ValueList{list}, nil)))
 		}
 	}
 	return families(n.past.Since(window)), nil
+}
+
+// whole leaves out jobs of which ranks are missing, in any of their worlds, or may be.
+func whole(reports []*job.Report) []*job.Report {
+	missing := map[whose]bool{}
+	for _, r := range reports {
+		if isPart(r) {
+			missing[whose{r.Job.ID, r.Job.User}] = true
+		}
+	}
+	return slices.DeleteFunc(reports, func(r *job.Report) bool { return missing[whose{r.Job.ID, r.Job.User}] })
 }
 
 // isPart says that a report is not of all ranks of a world, or may not be.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -38,7 +39,7 @@ func barrier(id, user string, ranks, observed int) (list []api.RankValues) {
 	return list
 }
 
-func text(t *testing.T, n *Node) string {
+func text(t *testing.T, n prometheus.Gatherer) string {
 	t.Helper()
 	families, err := n.Gather()
 	require.NoError(t, err)
@@ -71,6 +72,7 @@ func TestNode(t *testing.T) {
 		"a part of a job":         {ranks: barrier("7", "ann", 4, 3)},
 		"two users' jobs":         {ranks: append(barrier("7", "ann", 4, 4), barrier("7", "bob", 4, 4)...), lines: 2},
 		"two worlds":              {ranks: append(many[7:8:8], barrier("7", "ann", 4, 4)...), want: fmt.Sprintf(waits, "7")},
+		"a part of another world": {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)[0])},
 		"a world of unknown size": {ranks: barrier("7", "ann", 0, 4)},
 		"another user's job beside more": {ranks: append(attackers, many[0]), lines: maxJobs,
 			want: `mpit_job_verdict_info{jobid="0",node="",rank="",state="unknown",user="ann"} 1` + "\n"},
