@@ -49,8 +49,8 @@ func stateWords() map[string]grafana.MappingText {
 // judged is what an exporter's verdict names.
 const judged = "cluster, jobid, user"
 
-// verdictOf is the last verdict on each job within the time range, in its labels. Where there is none (on several nodes,
-// without a judge), it is known that ranks ended without MPI_Finalize, and that they wait, by a rule of alerts/.
+// verdictOf is the last verdict on each job within the time range, in its labels. Where there is none (on several
+// nodes, without a judge), it is known that ranks ended without MPI_Finalize, and that they wait, by a rule of alerts/.
 func verdictOf(ofJobs, ofWorlds string) string {
 	says := func(state, expr string) string {
 		return `or on (` + judged + `) label_replace(` + countBy(judged, expr) + `, "state", "` + state + `", "", "")`
