@@ -62,7 +62,7 @@ func countingPage() (*Board, map[string]int) {
 // familiesOf reads what is written as protobuf.
 func familiesOf(t *testing.T, p *Board) (list []*dto.MetricFamily) {
 	t.Helper()
-	b := p.Write(exposition.Style{Format: exposition.Protobuf}, 1)
+	b := p.Write(exposition.Protobuf, 1)
 	defer b.Release()
 	var text bytes.Buffer
 	require.NoError(t, b.Response(nil).WriteTo(&text, false))
