@@ -112,15 +112,15 @@ func TestSeriesStandInAStableOrder(t *testing.T) {
 	first, figures := pageRank(9, "mpit_x", "z", "y")
 	show(p, second, others)
 	show(p, first, figures)
-	assert.Equal(t, []string{"9:y", "9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(t, p, "mpit_x"),
-		"ranks and elements as numbers, names as text")
+	assert.Equal(t, []string{"9:y", "9:z", "10:10", "10:9", "10:a", "10:b"}, labelsOf(t, p, "mpit_x"),
+		"ranks as numbers, labels as text")
 
 	figures.series = figures.series[:1]
 	show(p, first, figures)
 	assert.Len(t, labelsOf(t, p, "mpit_x"), 6, "nothing is built anew while the structure is the same")
 	figures.structure++
 	show(p, first, figures)
-	assert.Equal(t, []string{"9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(t, p, "mpit_x"))
+	assert.Equal(t, []string{"9:z", "10:10", "10:9", "10:a", "10:b"}, labelsOf(t, p, "mpit_x"))
 
 	p.Forget(first)
 	p.Forget(second)
