@@ -86,7 +86,7 @@ install-deps: ## install what demo, test and bench need (Debian, Ubuntu)
 	scripts/install-deps test
 
 .PHONY: demo
-demo: ## a real 4-rank MPI job and its page at http://localhost:10093/ until Ctrl-C (DEMO_PORT, DEMO_SECONDS)
+demo: ## a real 4-rank MPI job and its page at http://localhost:10093/ until Ctrl-C (DEMO_MPI, DEMO_PORT, DEMO_SECONDS)
 	@# Ctrl-C is the way to end it, also while it is built: not an error.
 	@trap 'exit 0' INT; \
 	scripts/install-deps demo || echo 'make: no Open MPI can be installed: the demo will show simulated ranks' >&2; \

@@ -18,7 +18,6 @@ type Owner interface {
 	Compare(other Owner) int  // the order of owners on the page
 	Labels() []*dto.LabelPair // of all its series, sorted by name
 	Begun() time.Time         // zero: not known
-	LeftOff() map[string]int  // what is left off the page, by reason, as it has been counted
 }
 
 // labels are the labels of an entry, with those of its owner, as each format has them. The entries of an owner that

@@ -15,9 +15,8 @@ import (
 // someone is an owner: of rank 3.
 type someone struct{}
 
-func (someone) Compare(Owner) int       { return 0 }
-func (someone) Begun() time.Time        { return time.Time{} }
-func (someone) LeftOff() map[string]int { return nil }
+func (someone) Compare(Owner) int { return 0 }
+func (someone) Begun() time.Time  { return time.Time{} }
 func (someone) Labels() []*dto.LabelPair {
 	return LabelPairs(nil, []mapping.Label{
 		{Name: "jobid", Value: "1"}, {Name: "rank", Value: "3"}, {Name: "user", Value: "alice"},

@@ -21,7 +21,9 @@ type Report struct {
 	// Seconds is of how long the report is; 0: nobody knows. Whole says that it is all the time since the job began.
 	Seconds float64 `json:"seconds"`
 	Whole   bool    `json:"whole"`
-	Job     Job     `json:"job"`
+	// Step is in how many seconds the job begins a collective: what lasts no longer isn't blocked; 0: not known.
+	Step float64 `json:"step_seconds,omitempty"`
+	Job  Job     `json:"job"`
 	// Verdict says what is wrong with it, if anything.
 	Verdict Verdict `json:"verdict"`
 	// Calls are the functions of MPI that were called, by object, those with the most time first; empty: there was no

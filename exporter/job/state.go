@@ -57,7 +57,7 @@ func States() []State {
 	return []State{
 		{Word: Crashed, Colour: "hung", Alert: "MPIRankGone"},
 		{Word: Cancelled},
-		{Word: WrongProgram, Colour: "hung"},
+		{Word: WrongProgram, Colour: "hung", Alert: "MPIJobHung"},
 		{Word: Deadlock, Colour: "hung", Alert: "MPIJobHung"},
 		{Word: Waits, Colour: "late", Board: "orange", Alert: "MPIJobWaitsForRank"},
 		{Word: NoCore, Colour: "late"},

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // The files that say the same as the table, in other languages.
@@ -69,6 +71,9 @@ func agreements() []agreement {
 	return list
 }
 
+// verdictState finds the states that an expression asks for.
+var verdictState = regexp.MustCompile(api.VerdictName + `\{[^}]*state(?:=~|!=|=)\\?"([^"\\]+)`)
+
 // differences are what the files say otherwise than the table, or not at all.
 func differences(files fs.FS) (found []string) {
 	for _, a := range agreements() {
@@ -83,6 +88,19 @@ func differences(files fs.FS) (found []string) {
 		for _, m := range all {
 			if string(m[1]) != a.want {
 				found = append(found, fmt.Sprintf("%s: %s is %s, and %s in the table", a.file, a.what, m[1], a.want))
+			}
+		}
+	}
+	for _, file := range []string{alertRules, recordingRules} {
+		text, err := fs.ReadFile(files, file)
+		if err != nil {
+			return append(found, err.Error())
+		}
+		for _, m := range verdictState.FindAllSubmatch(text, -1) {
+			for word := range strings.SplitSeq(string(m[1]), "|") {
+				if needs(word) < 0 {
+					found = append(found, fmt.Sprintf("%s: there is no state %s", file, word))
+				}
 			}
 		}
 	}
@@ -132,6 +150,7 @@ func TestDifferencesAreFound(t *testing.T) {
 		"runbook of an alert": {alertRules, "/MPIRankGone.md", "/MPIJobHung.md"},
 		"threshold of a recording rule": {recordingRules, "mpit_call_running_seconds > 300",
 			"mpit_call_running_seconds > 60"},
+		"a state that no job has":  {recordingRules, "deadlock|wrong program", "deadlocked|wrong program"},
 		"part in a recording rule": {recordingRules, ">= 0.9 *", ">= 0.8 *"},
 		"word on a board":          {jobsBoard, `"text": "waiting"`, `"text": "waits"`},
 		"colour on a board": {jobBoard, "\"text\": \"waiting\",\n                  \"color\": \"orange\"",

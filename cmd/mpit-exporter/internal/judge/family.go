@@ -1,6 +1,7 @@
 // Package judge serves what is said of jobs to Prometheus: mpit_job_verdict_info, one series for each job.
 //
-// Begin with family.go, the family. node.go makes it of the jobs whose ranks are all on one node.
+// Begin with family.go, the family. node.go makes it of the jobs whose ranks are all on one node, several.go of those
+// on several nodes that Prometheus finds conspicuous.
 package judge
 
 import (

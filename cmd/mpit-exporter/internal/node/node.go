@@ -110,7 +110,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	n.reload = newReloader(flags.configFiles, flags.timerInterval, n.Exporter, n.Logger)
 	n.Registry, n.Runtime = newRegistry(n.logs.LostLines()), prometheus.NewRegistry()
 	n.Runtime.MustRegister(collectors.NewGoCollector())
-	n.Verdicts = judge.NewNode(n.Exporter.Window)
+	n.Verdicts = judge.NewNode(n.Exporter.CallTimes)
 	if flags.OTLP.Asked() {
 		return n, n.openPushing(ctx)
 	}
@@ -146,8 +146,7 @@ func (n *Node) openPushing(ctx context.Context) (err error) {
 		return err
 	}
 	reader := n.Exporter.OTelReader(exporter.OTelConfig{
-		Exponential: n.OTLP.Histogram == otlp.HistogramExponential, Version: n.OTLP.Version,
-		Extra: prometheus.Gatherers{n.Registry, n.Verdicts},
+		Version: n.OTLP.Version, Extra: prometheus.Gatherers{n.Registry, n.Verdicts},
 	})
 	n.atEnd(reader.Close)
 	if n.Pusher, err = otlp.New(ctx, n.OTLP, reader); err != nil {
