@@ -83,9 +83,6 @@ func (o *owner) Labels() []*dto.LabelPair { return o.labels }
 // Begun is when it began.
 func (o *owner) Begun() time.Time { return o.begun }
 
-// LeftOff is what of it does not come onto the page.
-func (o *owner) LeftOff() map[string]int { return o.left }
-
 // updateGroups merges what the page has of ranks that are to be shown together, of all ranks that there are.
 func (b *Board) updateGroups() {
 	b.joined = b.joined[:0]

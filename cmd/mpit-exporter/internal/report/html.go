@@ -49,12 +49,7 @@ func HTML(r *job.Report, w io.Writer) error {
 
 // whole is the time of all ranks together, by what they do.
 func (v *view) whole() []part {
-	var all job.Rank
-	for i := range v.report.Ranks {
-		for state, seconds := range v.report.Ranks[i].Time {
-			all.Time[state] += seconds
-		}
-	}
+	all := job.Rank{Time: v.report.Spent()}
 	if all.Time.Sum() == 0 {
 		return nil
 	}

@@ -138,7 +138,7 @@ func (v *view) calls() section {
 			c.Function, c.Object, fmt.Sprintf("%d: %s", c.Most, units.Duration(c.MostSeconds)), bytesACall(c)},
 			Parts: []part{{"mpi", min(c.Share, 1)}}})
 	}
-	if secondsOf(list) > 1.05*inside(v.report) {
+	if spent := v.report.Spent(); secondsOf(list) > 1.05*spent.Inside() {
 		s.Notes = append(s.Notes, "Other threads than those that initialised MPI call it, too; shares are of these "+
 			"threads' time.")
 	}
@@ -148,14 +148,6 @@ func (v *view) calls() section {
 func secondsOf(calls []job.Call) (seconds float64) {
 	for i := range calls {
 		seconds += calls[i].Seconds
-	}
-	return seconds
-}
-
-// inside is all ranks' time in MPI, of the threads that initialised it.
-func inside(r *job.Report) (seconds float64) {
-	for i := range r.Ranks {
-		seconds += r.Ranks[i].Time.Inside()
 	}
 	return seconds
 }
