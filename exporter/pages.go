@@ -94,10 +94,9 @@ func (p *page) recover(err *error) {
 func (p *page) make(want readers) *result {
 	b := p.board
 	r := &result{ended: p.refresh()}
-	for w, style := range styles {
+	for w, format := range formatOf {
 		if want[w] > 0 {
-			style.Created = p.cfg.Created
-			r.bodies[w] = b.Write(style, want[w])
+			r.bodies[w] = b.Write(format, want[w])
 		}
 	}
 	r.at = p.now().Round(0) // by the wall clock alone

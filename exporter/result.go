@@ -24,11 +24,9 @@ const (
 	ways
 )
 
-// styles are those of the ways in which the page is written.
-var styles = map[way]exposition.Style{
-	asText:        {Format: exposition.Text},
-	asOpenMetrics: {Format: exposition.OpenMetrics},
-	asProtobuf:    {Format: exposition.Protobuf},
+// formatOf is what the page is written as.
+var formatOf = map[way]exposition.Format{
+	asText: exposition.Text, asOpenMetrics: exposition.OpenMetrics, asProtobuf: exposition.Protobuf,
 }
 
 // readers is how many there are that want each.

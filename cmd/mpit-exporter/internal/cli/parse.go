@@ -20,6 +20,9 @@ type Wordy interface {
 // Parse parses the arguments and returns the name of the subcommand that they select. Its errors end the program with
 // the status Usage, and say whose help to read.
 func Parse(app *kingpin.Application, args []string) (command string, err error) {
+	if len(args) > 1 && args[0] == "help" && !strings.HasPrefix(args[1], "-") && app.GetCommand(args[1]) == nil {
+		args = args[1:] // the parser would end the program, with no word on what there is
+	}
 	left, wrong := takeValues(app, args)
 	command, err = app.Parse(left)
 	if err = cmp.Or(wrong, err); err != nil {
