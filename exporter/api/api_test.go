@@ -199,7 +199,9 @@ func TestRequestsForOneUsersRanksAreBounded(t *testing.T) {
 		}()
 		require.Eventually(t, func() bool { return h.users.Users(1) == 2+n }, time.Minute, time.Microsecond)
 	}
-	_, err = h.turnOf(t.Context(), 1)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = h.turnOf(ended, 1)
 	require.EqualError(t, err, "4 requests are waiting for ranks of user 1 already; try again soon")
 	other, err := h.turnOf(t.Context(), 2)
 	require.NoError(t, err)

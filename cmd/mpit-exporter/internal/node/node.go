@@ -105,8 +105,10 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	if err != nil {
 		return n, fmt.Errorf("exporter: %w", err)
 	}
-	n.reload = newReloader(flags.configFiles, flags.timerInterval, n.Exporter, n.Logger)
-	n.Registry, n.Runtime = newRegistry(n.logs.LostLines()), prometheus.NewRegistry()
+	n.reload = &reloader{flags: flags, exporter: n.Exporter, logger: n.Logger, turn: make(chan struct{}, 1)}
+	n.Registry, n.Runtime = prometheus.NewRegistry(), prometheus.NewRegistry()
+	n.Registry.MustRegister(n.logs.LostLines(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		versioncollector.NewCollector("mpit_exporter"))
 	n.Runtime.MustRegister(collectors.NewGoCollector())
 	n.Verdicts = judge.NewNode(n.Exporter.CallTimes)
 	if flags.OTLP.Asked() {
@@ -196,17 +198,6 @@ func (n *Node) Enclose(needs Needs) (*Enclosed, error) {
 		return nil, err
 	}
 	return &Enclosed{n}, nil
-}
-
-// newRegistry holds what is known of this process itself.
-func newRegistry(more ...prometheus.Collector) *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(more...)
-	r.MustRegister(
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		versioncollector.NewCollector("mpit_exporter"),
-	)
-	return r
 }
 
 // ExecCommand returns the command that starts programs whose ranks come to this exporter.
