@@ -108,7 +108,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	n.reload = newReloader(flags.configFiles, flags.timerInterval, n.Exporter, n.Logger)
 	n.Registry, n.Runtime = newRegistry(n.logs.LostLines()), prometheus.NewRegistry()
 	n.Runtime.MustRegister(collectors.NewGoCollector())
-	n.Verdicts = judge.NewNode(n.Exporter.Window)
+	n.Verdicts = judge.NewNode(n.Exporter.CallTimes)
 	if flags.OTLP.Asked() {
 		return n, n.openPushing(ctx)
 	}

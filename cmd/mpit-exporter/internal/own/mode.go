@@ -221,6 +221,9 @@ func (o *Mode) writeLast(ctx context.Context) {
 }
 
 func noReport(err error) string {
+	if errors.Is(err, report.ErrNoRanks) {
+		return "no report: " + err.Error()
+	}
 	return fmt.Sprintf("no report: %v; name another file with --report", err)
 }
 
@@ -341,7 +344,7 @@ func (o *Mode) reportNowAndThen(ctx context.Context) (stop func()) {
 func (o *Mode) writeReport(ctx context.Context, ifKilled bool) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	if err := o.report(ctx, ifKilled); err != nil && ctx.Err() == nil {
+	if err := o.report(ctx, ifKilled); err != nil && ctx.Err() == nil && !errors.Is(err, report.ErrNoRanks) {
 		o.log.Error("The report of the job was not written", "err", err)
 	}
 }
