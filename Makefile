@@ -86,7 +86,7 @@ install-deps: ## install what demo, test and bench need (Debian, Ubuntu)
 	scripts/install-deps test
 
 .PHONY: demo
-demo: ## a real 4-rank MPI job and its page at http://localhost:10093/ until Ctrl-C (DEMO_PORT, DEMO_SECONDS)
+demo: ## a real 4-rank MPI job and its page at http://localhost:10093/ until Ctrl-C (DEMO_MPI, DEMO_PORT, DEMO_SECONDS)
 	@# Ctrl-C is the way to end it, also while it is built: not an error.
 	@trap 'exit 0' INT; \
 	scripts/install-deps demo || echo 'make: no Open MPI can be installed: the demo will show simulated ranks' >&2; \
@@ -165,6 +165,10 @@ test-e2e: build
 .PHONY: bench-cluster
 bench-cluster: build ## what the exporters of a cluster whose jobs come and go cost a Prometheus (BENCH_NODES=100 BENCH_RANKS=16 of each, BENCH_LOAD=80 %, BENCH_EXEC=--calls, BENCH_SPEED=8, BENCH_MINUTES=25, BENCH_AGENT=1: an agent and a receiver, too)
 	cd test && $(GO) test ./cluster -run '^$$' -bench Cluster -benchtime 1x -timeout 0 -v
+
+.PHONY: bench-rules
+bench-rules: build ## what each rule costs a Prometheus, in CPU a rank and minute (BENCH_NODES=32 BENCH_RANKS=32 of each)
+	cd test && $(GO) test ./cluster -run '^$$' -bench Rules -benchtime 1x -timeout 0 -v
 
 # BENCH_BESIDE: the path of another build of the exporter, in the same run. BENCH_FLAGS: such as -count 3, or -bench Node/.*/format=text$$
 .PHONY: bench-node

@@ -15,6 +15,7 @@ type board struct {
 	uid, title, description string
 	from                    string // of the time range that ends now
 	variables               []grafana.Variable
+	marks                   []grafana.Annotation
 	rows                    []row
 }
 
@@ -39,11 +40,11 @@ func (b board) grafana() grafana.Dashboard {
 			Tags:    []string{tag}, IncludeVars: true, KeepTime: true,
 		}},
 		Templating: grafana.Templating{List: b.variables},
-		Annotations: grafana.Annotations{List: []grafana.Annotation{{
+		Annotations: grafana.Annotations{List: append([]grafana.Annotation{{
 			BuiltIn: 1, Datasource: grafana.Datasource{Type: "grafana", UID: "-- Grafana --"}, Enable: true,
 			Hide:      true,
 			IconColor: "rgba(0, 211, 255, 1)", Name: "Annotations & Alerts", Type: "dashboard",
-		}}},
+		}}, b.marks...)},
 	}
 	id, y := 0, 0
 	for _, r := range b.rows {
@@ -76,6 +77,12 @@ func (b board) grafana() grafana.Dashboard {
 		d.Panels = append(append(d.Panels, heading), placed...)
 	}
 	return d
+}
+
+// mark shows in all graphs when an expression has series, by a name made of their labels.
+func mark(name, colour, title, expr string) grafana.Annotation {
+	return grafana.Annotation{Datasource: prometheus, Enable: true, IconColor: colour, Name: name, TitleFormat: title,
+		Expr: expr}
 }
 
 // all is what a variable begins with that may have every value.

@@ -3,11 +3,14 @@ package dashboards
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	verdict "github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/uptodate"
 )
 
@@ -23,5 +26,20 @@ func TestFilesAreUpToDate(t *testing.T) {
 		got, err := os.ReadFile(name)
 		require.NoError(t, err)
 		uptodate.Check(t, name, string(got), string(want), "go generate ./dashboards")
+	}
+}
+
+// Colours mean the same as on the live page, whose palette has each of them, and every state's.
+func TestPalette(t *testing.T) {
+	css, err := os.ReadFile(filepath.Join("..", "cmd", "mpit-exporter", "internal", "page", "palette.css"))
+	require.NoError(t, err)
+	light, _, _ := strings.Cut(string(css), "@media")
+	onPage := map[string]string{}
+	for _, m := range regexp.MustCompile(`--([a-z]+): (#[0-9a-f]+);`).FindAllStringSubmatch(light, -1) {
+		onPage[m[1]] = m[2]
+	}
+	assert.Equal(t, onPage, palette)
+	for _, s := range verdict.States() {
+		assert.NotEmpty(t, colourOf(s), s.Word)
 	}
 }

@@ -28,10 +28,9 @@ func exporter() grafana.Dashboard {
 func own(name string) string { return selector("mpit_exporter_"+name, ofNodes) }
 
 func exporterNow() []*panel {
-	tight := steps(step{color: "green"}, step{"orange", nearLimit}, step{"red", 1})
 	return []*panel{
 		stat("Exporters up", "Exporters that Prometheus could scrape.", "short",
-			steps(step{"red", 0}, step{"green", 1})).
+			neutral).
 			instant(orZero("count("+selector("up", ofNodes)+" == 1)"), "up"),
 		stat("Exporters down", "Exporters that Prometheus could not scrape.", "short", bad(1)).
 			instant(orZero("count("+selector("up", ofNodes)+" == 0)"), "down"),
@@ -41,11 +40,9 @@ func exporterNow() []*panel {
 		stat("Rules not in force", "Exporters whose rule files could not be read the last time: the rules before "+
 			"them are in force.", "short", bad(1)).
 			instant(orZero("count("+own("config_last_reload_successful")+" == 0)"), "exporters"),
-		stat("Nearest limit", "Of all limits on series the one that is used up most.", "percentunit", tight).
-			instant("max("+own("series_used")+" / "+own("series_limit")+")", "used"),
 		stat("Series over a limit", "What did not come onto the page within the time range, or was given up, for "+
 			"want of room. A limit is near, or was reached.",
-			"short", steps(step{color: "green"}, step{"orange", 1})).
+			"short", steps(step{color: "text"}, step{palette["late"], 1})).
 			instant(orZero("sum(increase("+selector("mpit_exporter_series_dropped_total",
 				ofNodes+`, reason=~".+_over_(limit|bound|max)|remains_lost|ended_evicted"`)+inRange+"))"), "left out"),
 		table("Exporters", "Version, and when its rules were read.",
@@ -87,18 +84,6 @@ func exporterRounds() []*panel {
 			query(sumBy("user", own("connections"))+"\nand on (user) topk(10, "+sumBy("user",
 				"max_over_time("+own("connections")+atTheEnd+")")+")",
 				"{{user}}").size(12, 8),
-		graph("What should not happen", "Between two points: connections refused or broken, HTTP requests refused, two "+
-			"ranks with the "+
-			"same labels, a job's id that the kernel denies, ended ranks given up before they were scraped, lines of the log "+
-			"that nobody read, bugs.", "short").
-			query("sum("+grow(own("connections_refused_total"))+")", "connections refused").
-			query("sum("+grow(own("protocol_errors_total"))+")", "protocol errors").
-			query("sum("+grow(own("http_refused_total"))+")", "HTTP refused").
-			query("sum("+grow(own("label_clashes_total"))+")", "label clashes").
-			query("sum("+grow(own("jobid_mismatches_total"))+")", "job ids that differ").
-			query("sum("+grow(own("ranks_evicted_total"))+")", "ended ranks evicted").
-			query("sum("+grow(own("log_lines_lost_total"))+")", "log lines lost").
-			query("sum("+grow(own("rank_panics_total"))+")", "panics").thresholds(bad(1)).axis(0, 2),
 	}
 }
 

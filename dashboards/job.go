@@ -1,8 +1,6 @@
 package dashboards
 
 import (
-	"fmt"
-
 	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
 )
 
@@ -33,12 +31,17 @@ func waiting(by string, count func(selector string) string) string {
 func oneJob() grafana.Dashboard {
 	return board{
 		uid: uidJob, title: "One MPI job", from: "now-1h",
-		description: "One job: does it hang, how efficient is it, who is late, how did it end; then where its time " +
-			"goes, which " +
-			"ranks, and why. Most of it needs the call profile (exec --calls) and the recording rules of alerts/.",
+		description: "One job: its state, where its time goes, which ranks others wait for, and why. Most " +
+			"of it needs the call profile (exec --calls) and the recording rules of alerts/.",
 		variables: ofJob(),
+		marks: []grafana.Annotation{
+			mark("Alerts", palette["hung"], "{{alertname}}", maxBy("alertname", selector("ALERTS",
+				ofOneJob+`, alertstate="firing"`))),
+			mark("States", palette["late"], "{{state}} {{rank}}", maxBy("state, rank", selector("mpit_job_verdict_info",
+				ofUserJob+`, state!~"`+calm()+`"`))),
+		},
 		rows: []row{
-			{title: "Job $jobid: what is to be said?", panels: jobVerdict()},
+			{title: "Job $jobid", panels: jobVerdict()},
 			{title: "Where does the time go?", panels: jobWhere()},
 			{title: "Who is late?", panels: jobWho()},
 			{title: "Why?", panels: jobWhy()},
@@ -48,36 +51,35 @@ func oneJob() grafana.Dashboard {
 }
 
 func jobVerdict() []*panel {
-	useful := useful(process, soFar)
-	busy := "(1 - " + waiting(process, soFar) + ")"
-	// As the rule mpit_job:late_rank:ratio5m does it: the rank with most useful time, or the one that waits least.
-	computes := "max(" + useful + ") - avg(" + useful + ")"
-	waits := "max(" + busy + ") - avg(" + busy + ")"
 	firing := selector("ALERTS", ofOneJob+`, alertstate="firing"`)
-	rankOf := func(of string) string { return sumBy("rank, instance", "topk(1, "+of+")") }
+	said := verdictOf(ofUserJob, ofOneJob)
 	return []*panel{
-		stat("State", "At the end of the time range. "+statesMean, "none", neutral).words(stateWords).filled().size(5, 5).
-			instant("max("+state(ofOneJob)+")", "state"),
+		stat("State", verdictMeans, "none", neutral).named(nameAlone).filled().colored("", stateColours()).size(5, 5).
+			instant(said, "{{state}}"),
+		stat("The others wait for", "The rank that the state names.", "none", neutral).named(nameAlone).size(6, 5).
+			instant(said+"\nand on () "+selector("mpit_job_verdict_info", ofUserJob+`, rank!=""`), "rank {{rank}} on {{node}}").
+			links("Its calls", ofTheJob(uidCalls, "rank", ofSeries("rank"))),
 		stat("Useful time", "Share of its ranks' time outside MPI since the job began, of the threads that initialised MPI.",
-			"percentunit", usefulSteps).size(4, 5).instant("avg("+useful+")", "useful"),
-		stat("Time lost to the late rank", "Since the job began: how much less than the mean rank the one that "+
-			"waits least waits, as a share of time. Where that isn't a tenth, no rank stands out. It computes more than the "+
-			"others, or is late inside MPI, in its sends or files.", "percentunit", waitedSteps).named(withValue).size(6, 5).
-			instant("0 * "+rankOf(useful)+" + on () group_left () ("+computes+" > "+fmt.Sprint(muchWaited)+")",
-				"rank {{rank}} on {{instance}}").
-			instant("0 * "+rankOf(busy)+" + on () group_left () ("+waits+" > 0.1 unless "+computes+" > "+
-				fmt.Sprint(muchWaited)+")",
-				"rank {{rank}} on {{instance}}").
-			instant(waits+" <= 0.1 unless "+computes+" > "+fmt.Sprint(muchWaited), "no rank stands out"),
+			"percentunit", neutral).size(4, 5).instant("avg("+useful(process, soFar)+")", "useful"),
 		stat("Ranks that answer", "At the end of the time range, and how many there are in the world.", "short", neutral).
 			named(withValue).size(4, 5).
 			instant("0 * "+countBy("world_size", last(selector("mpit_process_info", ofOneJob)))+" + on () group_left () ("+
 				orZero("sum("+selector("mpit_rank_up", ofOneJob)+")")+")", "in a world of {{world_size}}"),
-		stat("Alerts that are firing", "At the end of the time range; docs/runbooks says what to do.", "short", bad(1)).
+		stat("Alerts that are firing", "At the end of the time range; a click leads to what to do.", "short", bad(1)).
 			named(nameAlone).size(5, 5).
 			instant(maxBy("alertname", firing), "{{alertname}}").
-			instant("vector(0) unless on () count("+firing+")", "none"),
+			instant("vector(0) unless on () count("+firing+")", "none").
+			links("Runbook", runbook(ofSeries("alertname")).URL),
 	}
+}
+
+// timeColours are those of the states of mpit_rank_seconds_total.
+func timeColours() series {
+	colours := series{"outside": palette["useful"]}
+	for _, state := range []string{"send", "wait", "collective", "file", "poll", "finalize", "ended"} {
+		colours[state] = palette[state]
+	}
+	return colours
 }
 
 func jobWhere() []*panel {
@@ -85,8 +87,7 @@ func jobWhere() []*panel {
 		"wait is for messages, "+
 		"requests and windows; collective returns when all ranks of a communicator have taken part.", "percentunit").
 		stacked().axis(0, 1).size(12, 9).
-		colored("", series{"outside": "green", "send": "blue", "wait": "orange", "collective": "red", "file": "purple",
-			"poll": "yellow", "finalize": "light-orange", "ended": "text"}).
+		colored("", timeColours()).
 		query(sumBy("state", rateAt(selector(spent, ofOneJob)))+" / on () group_left () (sum("+rateAt(selector(spent,
 			ofOneJob))+") > 0)", "{{state}}")
 	p := kinds.graphField()
@@ -107,8 +108,9 @@ func jobWhere() []*panel {
 	return []*panel{
 		kinds,
 		table("Where are the ranks now?", "Calls that have taken longer than a second at the end of the time range. "+
-			"Ranks that are "+
-			"elsewhere than the others are whom they wait for: in no long call they compute, are stuck in I/O, or are stopped.",
+			"The "+
+			"ranks that are somewhere else are the ones the others wait for: in no long call they compute, are stuck in "+
+			"I/O, or are stopped.",
 			column{rows: true, title: "Ranks", expr: countBy(call, all)},
 			column{label: "function"}, column{label: "comm"}, column{label: "win"}, column{label: "file"},
 			column{title: "For", expr: maxBy(call, inCall), unit: "s"},
@@ -134,9 +136,10 @@ func jobWhere() []*panel {
 func jobWho() []*panel {
 	link := &grafana.DataLink{Title: "Its calls", URL: ofTheJob(uidCalls, "world", inRow("world"), "rank", cell)}
 	answers := map[string]grafana.MappingText{
-		"0": {Text: "silent", Color: "dark-orange", Index: 0}, "1": {Text: "answers", Color: "green", Index: 1},
-		"2": {Text: "finished", Color: "blue", Index: 2}, "3": {Text: "no MPI_Finalize", Color: "orange", Index: 3},
-		"4": {Text: "lost or aborted", Color: "red", Index: 4},
+		"0": {Text: "silent", Color: palette["late"], Index: 0}, "1": {Text: "answers", Color: "transparent", Index: 1},
+		"2": {Text: "finished", Color: "transparent", Index: 2},
+		"3": {Text: "no MPI_Finalize", Color: palette["hung"], Index: 3},
+		"4": {Text: "lost or aborted", Color: palette["hung"], Index: 4},
 	}
 	ended := func(reason string) string {
 		return countBy(process, last(selector("mpit_rank_end_info", ofOneJob+`, reason=~"`+reason+`"`)))
@@ -147,21 +150,26 @@ func jobWho() []*panel {
 	return []*panel{
 		heatOfRanks("Useful time, rank by rank", "Dark is useful time, light is time in MPI. Even columns are an even "+
 			"job; a dark row "+
-			"among light ones is a rank that the others wait for.", "percentunit", "Greens", "topk",
+			"among light ones is a rank that the others wait for.", "percentunit", "Blues", "topk",
 			func(over string) string { return maxBy("rank", useful(process, lately(over))) }).between(0, 1).size(12, 12),
 		table("Ranks, from late to early", "Since the job began. The rank at the top waits least for others: where "+
 			"others wait long, "+
-			"they wait for it. A click at a rank leads to its calls.",
+			"they wait for it. A click on a rank leads to its functions, one on the node to the rank on its "+
+			"exporter's live page.",
 			column{label: "rank", link: link},
 			column{title: "State", words: answers, expr: "4 + 0 * " + ended("lost|abort") + "\nor 3 + 0 * " + ended("exit") +
 				"\nor 2 + 0 * " + ended("finalize") + "\nor " + sumBy(process, up) + "\nor 0 * " + sumBy(process, last(up))},
-			column{title: "Waiting", expr: waiting(process, soFar), unit: "percentunit", gauge: true},
+			column{title: "Waiting", expr: waiting(process, soFar), unit: "percentunit", gauge: true,
+				colour: palette["late"]},
 			column{title: "Useful", expr: useful(process, soFar), unit: "percentunit", gauge: true},
 			column{title: "Longest queue", expr: maxBy(process, "max_over_time("+selector("mpit_rank:unexpected_messages:max",
 				ofOneJob)+inRange+")"),
 				unit: "short", steps: &long},
 			column{rows: true, title: "Process", expr: countBy(process, info), hidden: true},
-			column{label: "instance", title: "node"}, column{label: "world"}, column{label: "dup"},
+			column{label: "instance", title: "node", link: &grafana.DataLink{Title: "Its live page",
+				URL: "http://${__value.raw}/#jobid=${jobid:percentencode}&user=${user:percentencode}&world=" + inRow("world") +
+					"&rank=" + inRow("rank")}},
+			column{label: "world"}, column{label: "dup"},
 		).without("cluster", "jobid", "user").sorted("Waiting", false).size(12, 12),
 	}
 }
@@ -185,8 +193,9 @@ func jobWhy() []*panel {
 				ofOneJob)+" == 0 unless on ("+process+") "+selector("mpit_rank_end_info", ofOneJob)+")"), "silent").
 			query("sum("+selector("mpit_rank_up", ofOneJob)+")", "running").
 			query(countBy("reason", selector("mpit_rank_end_info", ofOneJob)), "ended: {{reason}}").
-			colored("", series{"running": "green", "silent": "orange"}).
-			colored("ended: ", series{"finalize": "blue", "exit": "purple", "lost": "red", "abort": "dark-red"}),
+			colored("", series{"running": palette["useful"], "silent": palette["late"]}).
+			colored("ended: ", series{"finalize": palette["ended"], "exit": palette["hung"], "lost": palette["hung"],
+				"abort": palette["hung"]}),
 		graph("Messages sent by a rank",
 			"Point-to-point sends and puts, by what the job's library counts: "+who(messagesSent), "mps").
 			spread(firstOf(messagesSent, process, ofOneJob, rateAt)),

@@ -1,6 +1,7 @@
 package dashboards
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,7 +49,7 @@ func steps(list ...step) grafana.Thresholds {
 
 // bad is red from a value on.
 func bad(from float64) grafana.Thresholds {
-	return steps(step{color: "green"}, step{"red", from})
+	return steps(step{color: "text"}, step{palette["hung"], from})
 }
 
 // graph is values over time, as lines.
@@ -288,9 +289,10 @@ type column struct {
 	link   *grafana.DataLink
 	words  map[string]grafana.MappingText
 	steps  *grafana.Thresholds
-	gauge  bool // a bar: of shares, of the whole; else of the column's highest value
-	rows   bool // the labels of this query are the rows; without any, those of the first one
-	hidden bool // the query is there for its labels alone
+	colour string // of the bar; blue if there is none
+	gauge  bool   // a bar: of shares, of the whole; else of the column's highest value
+	rows   bool   // the labels of this query are the rows; without any, those of the first one
+	hidden bool   // the query is there for its labels alone
 }
 
 // table is a table of what instant queries say at the end of the time range. A row is what the queries say of the
@@ -407,7 +409,7 @@ var widths = map[string]int{
 	"jobid": 105, "world": 115, "rank": 60, "dup": 70, "pid": 90, "user": 85, "library": 90,
 	"library_version": 140, "world_size": 105, "thread_level": 125, "size": 80, "inter": 80,
 	"name": 250, "class": 115, "bind": 115, "unit": 95, "verbosity": 130, "Exporters": 115,
-	"program": 130, "executable": 280, "State": 140, "Useful": 125, "Waiting": 125, "Ranks": 95, "Nodes": 80,
+	"program": 130, "executable": 280, "State": 130, "Useful": 125, "Waiting": 125, "Ranks": 95, "Nodes": 80,
 	"Objects": 100, "Started": 165, "Ran for": 100, "Longest queue": 135, "late rank": 95,
 	"alert": 165, "function": 190, "peer": 75, "Calls": 100, "Mean call": 110, "Longest rank": 125,
 	"Shortest rank": 130, "Completing requests": 180, "In collectives": 135, "Bytes sent": 115, "Bytes": 110,
@@ -447,7 +449,7 @@ func (p *panel) override(c column) {
 		add("thresholds", *c.steps)
 		add("color", grafana.Color{Mode: "thresholds"})
 	case c.gauge:
-		add("color", grafana.Color{Mode: "fixed", FixedColor: "blue"})
+		add("color", grafana.Color{Mode: "fixed", FixedColor: cmp.Or(c.colour, palette["useful"])})
 	}
 	switch {
 	case c.gauge && c.unit == "percentunit":

@@ -11,7 +11,8 @@ import (
 const (
 	inClusters = `cluster=~"$cluster"`
 	ofJobs     = inClusters + `, user=~"$user"`
-	ofOneJob   = inClusters + `, user="$user", jobid="$jobid", world=~"$world"`
+	ofUserJob  = inClusters + `, user="$user", jobid="$jobid"`
+	ofOneJob   = ofUserJob + `, world=~"$world"`
 	ofRanks    = ofOneJob + `, rank=~"$rank"`
 	ofComms    = ofRanks + `, comm=~"$comm"`
 	ofNodes    = `job=~"$job", instance=~"$instance"`

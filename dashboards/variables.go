@@ -27,7 +27,7 @@ func variables() grafana.Dashboard {
 		rows: []row{
 			{title: "Counter: $counter", panels: anyCounter()},
 			{title: "Level: $level", panels: anyLevel()},
-			{title: "Timer: $timer", panels: anyTimer()},
+			{title: "Timer: $timer", collapsed: true, panels: anyTimer()},
 			{title: "Ranks, objects and control variables", collapsed: true, panels: describing()},
 			{title: "What the agents cost, and MPI_Pcontrol", collapsed: true, panels: agents()},
 			{title: "Open MPI with monitoring", collapsed: true, panels: ofMonitoring()},

@@ -139,7 +139,7 @@ func (c *connection) inquire(ctx context.Context, what inquiry) {
 		g.conclude(c.rank)
 	}()
 	if what&askCategories != 0 {
-		list, err := c.session.Categories(ctx)
+		list, _, err := c.session.Categories(ctx)
 		c.takeCategories(c.rank, list, err)
 	}
 	if what&askControls != 0 {

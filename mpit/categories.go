@@ -9,30 +9,18 @@ import (
 // maxCategoryRounds is how often the categories are asked for anew because they changed between two answers.
 const maxCategoryRounds = 4
 
-// Categories asks for all categories. It waits until the context ends.
-func (s *Session) Categories(ctx context.Context) ([]Category, error) {
-	list, _, err := s.stampedCategories(ctx)
-	return list, err
-}
-
-// CategoryGraph asks for all categories and returns them as a graph, with their stamp (MPI_T_category_changed,
-// MPI-4.1 §15.3.9): as long as AgentStats.CategoryStamp is the same, and not 0, the graph is still true.
-func (s *Session) CategoryGraph(ctx context.Context) (g *CategoryGraph, stamp uint64, err error) {
-	list, stamp, err := s.stampedCategories(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	return NewCategoryGraph(list), stamp, nil
-}
-
 // CategoryIndex is MPI_T_category_get_index (MPI-4.1 §15.3.9). A name that the library doesn't know is ErrInvalidName.
 func (s *Session) CategoryIndex(ctx context.Context, name string) (int, error) {
 	return s.index(ctx, wire.ToolRequest{Operation: wire.ToolCategoryIndex, Name: name})
 }
 
-// stampedCategories asks until all answers have one stamp. Where that never happens the stamp is that of the first
-// answer, so that a later look at the rank's own sees that something has changed.
-func (s *Session) stampedCategories(ctx context.Context) ([]Category, uint64, error) {
+// Categories asks for all categories, which come in the order of their indices, and for their stamp
+// (MPI_T_category_changed, MPI-4.1 §15.3.9): as long as AgentStats.CategoryStamp is the same, and not 0, they are too.
+// It waits until the context ends.
+//
+// It asks until all answers have one stamp. Where that never happens the stamp is that of the first answer, so that a
+// later look at the rank's own sees that something has changed.
+func (s *Session) Categories(ctx context.Context) (list []Category, stamp uint64, err error) {
 	size := func(c *Category) int {
 		lists := len(c.Variables) + len(c.ControlVariables) + len(c.Subcategories)
 		return 160 + len(c.Name) + len(c.Description) + 8*lists

@@ -6,7 +6,7 @@
 //   - [Session.Read] returns a [Sample]: the values of all performance variables that are open, with the catalogue they
 //     belong to: [Variables], the [Layout] of objects and handles, and the [Remains] of what has been freed.
 //   - [Session.Select] says which variables are worth reading.
-//   - [Session.ControlVariables] and [Session.CategoryGraph] list the rest of what MPI_T knows; [Session.ReadCvar] and
+//   - [Session.ControlVariables] and [Session.Categories] list the rest of what MPI_T knows; [Session.ReadCvar] and
 //     [Session.WriteCvar] are for one control variable.
 //   - [Session.CreatePvarSession] begins what a tool does on its own: handles that it starts, stops, reads, resets and
 //     writes, without anybody else noticing.

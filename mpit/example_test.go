@@ -142,25 +142,3 @@ func ExamplePvarSession() {
 	// in all: 17
 	// true mpit: readreset: MPI_T_ERR_PVAR_NO_ATOMIC: the variable is not atomic
 }
-
-// The categories as a tree for people, who see what is in several categories several times.
-func ExampleCategoryGraph() {
-	g := mpit.NewCategoryGraph([]mpit.Category{
-		{Index: 0, Name: "buffers", Description: "Memory for messages"},
-		{Index: 1, Name: "collectives", Subcategories: []int{0}},
-		{Index: 2, Name: "point-to-point", Subcategories: []int{0}},
-	})
-	var show func(list []mpit.Category, indent string)
-	show = func(list []mpit.Category, indent string) {
-		for _, c := range list {
-			fmt.Println(indent + c.Name)
-			show(g.Children(c.Index), indent+"  ")
-		}
-	}
-	show(g.Roots(), "")
-	// Output:
-	// collectives
-	//   buffers
-	// point-to-point
-	//   buffers
-}

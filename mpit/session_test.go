@@ -304,7 +304,7 @@ func TestControlVariablesAndCategories(t *testing.T) {
 			cvars, err := s.ControlVariables(testContext(t))
 			require.NoError(t, err)
 			assert.Equal(t, cfg.ControlVariables, cvars)
-			categories, err := s.Categories(testContext(t))
+			categories, _, err := s.Categories(testContext(t))
 			require.NoError(t, err)
 			assert.Equal(t, cfg.Categories, normal(categories))
 		})
@@ -426,7 +426,7 @@ func TestConcurrentUse(t *testing.T) {
 				cvars, err := s.ControlVariables(ctx)
 				assert.NoError(t, err)
 				assert.Len(t, cvars, 4)
-				categories, err := s.Categories(ctx)
+				categories, _, err := s.Categories(ctx)
 				assert.NoError(t, err)
 				assert.Len(t, categories, 2)
 			}
@@ -478,7 +478,7 @@ func TestFinish(t *testing.T) {
 
 	_, err := s.Read(testContext(t))
 	assert.Equal(t, io.EOF, err)
-	_, err = s.Categories(testContext(t))
+	_, _, err = s.Categories(testContext(t))
 	assert.ErrorIs(t, err, io.EOF)
 	assert.ErrorIs(t, s.Open(testContext(t), nil), io.EOF)
 }
@@ -717,7 +717,7 @@ func TestRefusals(t *testing.T) {
 	_, err = s.ControlVariables(testContext(t)) // asks again when it isn't now
 	require.ErrorAs(t, err, &refused)
 	assert.Equal(t, wire.ErrorTooLarge, refused.Code)
-	_, err = s.Categories(testContext(t))
+	_, _, err = s.Categories(testContext(t))
 	require.ErrorAs(t, err, &refused)
 	assert.Equal(t, wire.ErrorMalformed, refused.Code)
 	require.NoError(t, <-answered)

@@ -621,10 +621,10 @@ func TestCategoriesThatChange(t *testing.T) {
 		}
 	}
 	s, answered := scripted(t, page(0, "old", 1), page(1, "new", 2), page(0, "new", 2), page(1, "newer", 2))
-	g, stamp, err := s.CategoryGraph(testContext(t))
+	list, stamp, err := s.Categories(testContext(t))
 	require.NoError(t, err)
 	assert.Equal(t, uint64(2), stamp)
-	assert.Equal(t, []string{"new", "newer"}, named(g.Topological()))
+	assert.Equal(t, []mpit.Category{{Index: 0, Name: "new"}, {Index: 1, Name: "newer"}}, list)
 	await(t, "the answers", answered)
 
 	var forever []func(e *wire.Encoder, f wire.Frame)
@@ -632,17 +632,17 @@ func TestCategoriesThatChange(t *testing.T) {
 		forever = append(forever, page(0, "a", 2*stamp), page(1, "b", 2*stamp+1))
 	}
 	s, answered = scripted(t, forever...)
-	g, stamp, err = s.CategoryGraph(testContext(t))
+	list, stamp, err = s.Categories(testContext(t))
 	require.NoError(t, err, "better than none")
-	assert.Len(t, g.Topological(), 2)
+	assert.Len(t, list, 2)
 	assert.Equal(t, uint64(6), stamp, "not the last one that was seen: a later look finds a change")
 	await(t, "the answers", answered)
 }
 
-// The stamp of samples says whether a graph is still true.
+// The stamp of samples says whether categories are still true.
 func TestCategoryStamp(t *testing.T) {
 	s, r := session(t, tooled())
-	_, stamp, err := s.CategoryGraph(testContext(t))
+	_, stamp, err := s.Categories(testContext(t))
 	require.NoError(t, err)
 	assert.NotZero(t, stamp)
 	assert.Equal(t, stamp, read(t, s).Stats.CategoryStamp)

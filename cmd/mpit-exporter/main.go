@@ -72,6 +72,7 @@ func run(ctx context.Context, args []string, std cli.Stdio) error {
 	top := newTopCommand(app)
 	cvar := newCvarCommand(app)
 	report := newReportCommand(app)
+	judge := newJudgeCommand(app)
 	config := newConfigCommand(app)
 
 	command, err := cli.Parse(app, args)
@@ -89,6 +90,8 @@ func run(ctx context.Context, args []string, std cli.Stdio) error {
 		return top.run(ctx, std)
 	case report.name:
 		return report.run(ctx, std)
+	case judge.name:
+		return judge.run(ctx, std)
 	case cvar.setName, cvar.getName:
 		return cvar.run(ctx, command, std)
 	case config.checkName, config.showName, config.explainName:

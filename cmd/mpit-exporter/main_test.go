@@ -322,14 +322,13 @@ func TestErrorLines(t *testing.T) {
 			[]string{"exec", "--own.sd-dir=" + dir, "--", "true"}, cli.Usage,
 			"exec: --own.sd-dir is for an exporter that exec starts: add --own, or give it to the exporter of the " +
 				"node"},
-		{"OTLP: no timeout", nil, []string{"--otlp.timeout=-1s"}, cli.Usage,
-			"--otlp.timeout -1s: must be more than nothing, such as 10s"},
 		{"OTLP: no protocol", nil, []string{"--otlp.protocol=http/json"}, cli.Usage,
 			"--otlp.protocol: enum value must be one of http/protobuf,grpc, got 'http/json' (see mpit-exporter " +
 				"serve --help)"},
-		{"OTLP: half a certificate", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
-			"--control.socket=", "--otlp.endpoint=https://x", "--otlp.client-key=/x"}, cli.Failure,
-			"--otlp.client-key is set, but not the file with its certificate: set --otlp.client-certificate"},
+		{"OTLP: half a certificate", []string{"OTEL_EXPORTER_OTLP_CLIENT_KEY=/x"}, []string{"--agent.socket=" + socket,
+			"--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp.endpoint=https://x"}, cli.Failure,
+			"OTEL_EXPORTER_OTLP_CLIENT_KEY is set, but not the file with its certificate: set " +
+				"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"},
 		{"OTLP: no URL", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
 			"--control.socket=", "--otlp.endpoint=collector:4318"}, cli.Failure,
 			"--otlp.endpoint is no URL that begins with http:// or https://: write one like http://collector:4318"},
@@ -337,11 +336,10 @@ func TestErrorLines(t *testing.T) {
 			[]string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket="}, cli.Failure,
 			"OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins with http:// or https://: write one like " +
 				"http://collector:4318"},
-		{"OTLP: no header", nil, []string{"--otlp.header=Authorization: Bearer s3cret"}, cli.Usage,
-			"--otlp.header: a name and a value are needed, NAME=VALUE"},
-		{"OTLP: no file of headers", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
-			"--control.socket=", "--otlp.header-file=" + dir + "/none"}, cli.Failure,
-			"--otlp.header-file " + dir + "/none: no such file or directory"},
+		{"OTLP: no header", []string{"OTEL_EXPORTER_OTLP_HEADERS=Authorization: Bearer s3cret"},
+			[]string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp"},
+			cli.Failure, "OTEL_EXPORTER_OTLP_HEADERS: entry 1 has no =; write it as key=value,key=value with %2C for a " +
+				"comma within a value"},
 		{"push: socket in use", nil, []string{"push", "--agent.socket=" + busy.socket,
 			"--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,
 			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose " +

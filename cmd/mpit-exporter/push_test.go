@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -60,8 +61,10 @@ func TestEndDoesNotWaitForReceivers(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	defer receiver.Close()
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), sockets.AgentFile), "--otlp.endpoint="+receiver.URL(),
-		"--otlp.protocol=grpc", "--otlp.timeout=500ms", "--otlp.interval=24h")
+	cmd := exec.Command(binary())
+	cmd.Env = append(cleanEnviron(), "OTEL_EXPORTER_OTLP_TIMEOUT=500")
+	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), sockets.AgentFile), "--otlp.endpoint="+receiver.URL(),
+		"--otlp.protocol=grpc", "--otlp.interval=24h")
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{", `mpit_exporter_otlp_pushes_total{result="failure"} 0`)
 	assert.Zero(t, e.end(t, syscall.SIGTERM))

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -69,7 +70,8 @@ func runBehindFilter() (status int) {
 		err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)
 	}
 	if err == nil {
-		err = unix.Exec(os.Args[1], os.Args[1:], cleanEnviron())
+		own := func(entry string) bool { return strings.HasPrefix(entry, envFilter+"=") }
+		err = unix.Exec(os.Args[1], os.Args[1:], slices.DeleteFunc(os.Environ(), own))
 	}
 	fmt.Fprintln(os.Stderr, err)
 	return 1
@@ -195,9 +197,10 @@ func TestUnitsRestrictions(t *testing.T) {
 
 	cmd := filtered(t, filepath.Join(dir, "self"), filepath.Join(dir, cli.ProgramName), filterOfUnit(t, unit))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_CERTIFICATE="+certificate)
 	e := startCommandIn(t, out, cmd, filepath.Join(run, "agent.sock"), "--config.file="+rules,
 		"--otlp.protocol=grpc", "--otlp.endpoint=https://localhost:"+portOf(receiver.Addr()),
-		"--otlp.certificate="+certificate, "--otlp.interval=24h")
+		"--otlp.interval=24h")
 	for path, mode := range map[string]fs.FileMode{run: 0o755, filepath.Join(run, "agent.sock"): 0o666,
 		filepath.Join(run, sockets.ControlFile): 0o666} {
 		info, err := os.Stat(path)

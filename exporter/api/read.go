@@ -60,7 +60,7 @@ func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *variables.Mapper)
 	if err != nil {
 		return Catalogue{}, fmt.Errorf("exporter: reading the control variables of rank %d: %w", rank, err)
 	}
-	categories, err := s.Categories(ctx)
+	categories, _, err := s.Categories(ctx)
 	if err != nil {
 		return Catalogue{}, fmt.Errorf("exporter: reading the categories of rank %d: %w", rank, err)
 	}
@@ -84,7 +84,7 @@ func CatalogueOf(ctx context.Context, s *mpit.Session, mapper *variables.Mapper)
 	return c, nil
 }
 
-// addCategories adds categories, and notes which variables are in which.
+// addCategories adds categories, each behind those that have it, and notes which variables are in which.
 func (c *Catalogue) addCategories(list []mpit.Category) {
 	variables, controls, categories := map[int]string{}, map[int]string{}, map[int]string{} // names by MPI_T's index
 	for i := range c.Variables {
@@ -93,22 +93,23 @@ func (c *Catalogue) addCategories(list []mpit.Category) {
 	for i := range c.ControlVariables {
 		controls[c.ControlVariables[i].index] = c.ControlVariables[i].Name
 	}
+	parents := map[int][]int{}
 	for i := range list {
 		categories[list[i].Index] = list[i].Name
-	}
-	graph := mpit.NewCategoryGraph(list)
-	depths := map[int]int{}
-	for _, g := range graph.Topological() {
-		parents := []string{}
-		for _, parent := range graph.Parents(g.Index) {
-			parents = append(parents, parent.Name)
-			depths[g.Index] = max(depths[g.Index], depths[parent.Index]+1)
+		for _, child := range list[i].Subcategories {
+			parents[child] = append(parents[child], list[i].Index)
 		}
+	}
+	depths := map[int]int{}
+	for i := range list {
+		g := &list[i]
+		above := namesOf(parents[g.Index], categories)
+		slices.Sort(above)
 		c.Categories = append(c.Categories, CategoryStatus{
 			Name:             g.Name,
 			Description:      g.Description,
-			Depth:            depths[g.Index],
-			Parents:          parents,
+			Depth:            depth(g.Index, parents, depths),
+			Parents:          slices.Compact(above),
 			Variables:        namesOf(g.Variables, variables),
 			ControlVariables: namesOf(g.ControlVariables, controls),
 			Subcategories:    namesOf(g.Subcategories, categories),
@@ -116,7 +117,25 @@ func (c *Catalogue) addCategories(list []mpit.Category) {
 			controls:         g.ControlVariables,
 		})
 	}
+	slices.SortFunc(c.Categories, func(a, b CategoryStatus) int {
+		return cmp.Or(cmp.Compare(a.Depth, b.Depth), cmp.Compare(a.Name, b.Name))
+	})
 	c.categorize()
+}
+
+// depth is how many categories are above one, by MPI_T's index. Where they go round in a circle, which the standard
+// forbids, it is that at which the circle was first entered.
+func depth(index int, parents map[int][]int, known map[int]int) int {
+	if d, ok := known[index]; ok {
+		return d
+	}
+	known[index] = 0
+	d := 0
+	for _, parent := range parents[index] {
+		d = max(d, depth(parent, parents, known)+1)
+	}
+	known[index] = d
+	return d
 }
 
 func tooLarge(rank int) error {

@@ -1,11 +1,13 @@
 package job
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
@@ -181,4 +183,34 @@ func TestSinceOfCores(t *testing.T) {
 	assert.Equal(t, 5, of.CPU.Nice)
 	assert.InDelta(t, 1.5, of.cores, 1e-9)
 	assert.InDelta(t, 65, *now.Ranks[0].CPU.Seconds, 0, "the later report is not changed")
+}
+
+// Reports on the nodes of a job that have gone over HTTP say together what one on all of its ranks does.
+func TestMergeOfNodes(t *testing.T) {
+	parts := []*Report{
+		{Job: Job{ID: "7", WorldSize: 3, Observed: 1}, Ranks: []Rank{collectives(0, 80)},
+			Calls: []Call{calls("MPI_Barrier", "halo", 1000, map[int]float64{0: 80})}},
+		{Job: Job{ID: "7", WorldSize: 3, Observed: 2}, Ranks: []Rank{collectives(1, 0).kernel(99, 0), collectives(2, 80)},
+			Calls: []Call{calls("MPI_Barrier", "halo", 1000, map[int]float64{1: 0.1, 2: 80})}},
+	}
+	for i, r := range parts {
+		r.Format, r.Seconds, r.Step = Format, 50, 30
+		if i == 1 {
+			r.Ranks[0].CPU.Seconds = new(250.0)
+		}
+		text, err := json.Marshal(r.WithRanks(1))
+		require.NoError(t, err)
+		parts[i], err = Read(text)
+		require.NoError(t, err)
+	}
+	all := Merge(parts)
+	require.Len(t, all, 1)
+	assert.Equal(t, "47 % useful; 53 % of the time ranks wait in MPI_Barrier on halo probably for rank 1 on a, which is on "+
+		"the CPU for 99 % of the time", all[0].Verdict.Text)
+	late := &all[0].Ranks[0]
+	assert.Equal(t, 1, late.Rank)
+	assert.InDelta(t, 2.5, late.cores, 1e-9)
+	assert.InDelta(t, 30, late.step, 0)
+	assert.False(t, late.isLong(29))
+	assert.InDelta(t, 160.1, all[0].Calls[0].Seconds, 1e-9)
 }

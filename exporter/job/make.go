@@ -114,12 +114,27 @@ func (m *maker) addReport(r *Report) {
 	if r.Time.After(m.report.Time) {
 		m.report.Time = r.Time
 	}
-	m.report.Ranks = append(m.report.Ranks, r.Ranks...)
+	m.report.Step = max(m.report.Step, r.Step)
+	for _, of := range r.Ranks { // JSON hasn't all of it
+		of.step, of.young = r.Step, r.Whole && of.Time.Sum() < Waiting.Seconds()
+		if !r.Whole && of.CPU != nil && of.CPU.Seconds != nil {
+			of.cores = *of.CPU.Seconds / max(of.Time.Sum(), r.Seconds)
+		}
+		m.report.Ranks = append(m.report.Ranks, of)
+	}
 	for i := range r.Calls {
 		from := &r.Calls[i]
 		c := m.callOf(from.Called)
 		c.Calls += from.Calls
-		c.Seconds += from.Seconds
+		if len(from.ByRank) != len(r.Ranks) {
+			c.Seconds += from.Seconds
+		} else {
+			for at, seconds := range from.ByRank {
+				if seconds > 0 {
+					c.add(r.Ranks[at].who(), seconds)
+				}
+			}
+		}
 		if from.MostSeconds > c.MostSeconds {
 			c.Most, c.MostSeconds = from.Most, from.MostSeconds
 		}
@@ -274,10 +289,8 @@ func (m *maker) listCalls() {
 
 // sortCalls sorts calls by their time, and says which share of all time that is.
 func (r *Report) sortCalls() {
-	observed := 0.0
-	for i := range r.Ranks {
-		observed += r.Ranks[i].Time.Sum()
-	}
+	spent := r.Spent()
+	observed := spent.Sum()
 	for i := range r.Calls {
 		r.Calls[i].Share = 0
 		if observed > 0 {

@@ -21,7 +21,9 @@ type Report struct {
 	// Seconds is of how long the report is; 0: nobody knows. Whole says that it is all the time since the job began.
 	Seconds float64 `json:"seconds"`
 	Whole   bool    `json:"whole"`
-	Job     Job     `json:"job"`
+	// Step is in how many seconds the job begins a collective: what lasts no longer isn't blocked; 0: not known.
+	Step float64 `json:"step_seconds,omitempty"`
+	Job  Job     `json:"job"`
 	// Verdict says what is wrong with it, if anything.
 	Verdict Verdict `json:"verdict"`
 	// Calls are the functions of MPI that were called, by object, those with the most time first; empty: there was no
@@ -65,6 +67,14 @@ func (r *Report) Lasted() float64 {
 		return r.Job.Ended.Sub(*r.Job.Started).Seconds()
 	}
 	return r.Time.Sub(*r.Job.Started).Seconds()
+}
+
+// Spent is the time of all its ranks together.
+func (r *Report) Spent() (all api.StateSeconds) {
+	for i := range r.Ranks {
+		all = all.Plus(r.Ranks[i].Time)
+	}
+	return all
 }
 
 // Called is a function and the object that it is called on.

@@ -146,7 +146,7 @@ func (r *Report) since(before *Totals, was string, step time.Duration) *Report {
 		return r
 	}
 	of := *r
-	of.was = was
+	of.was, of.Step = was, step.Seconds()
 	if whole {
 		of.Ranks = slices.Clone(r.Ranks)
 	} else {
@@ -158,7 +158,7 @@ func (r *Report) since(before *Totals, was string, step time.Duration) *Report {
 		of.sortCalls()
 	}
 	for i := range of.Ranks {
-		of.Ranks[i].step = step.Seconds()
+		of.Ranks[i].step = of.Step
 	}
 	of.Verdict = of.verdict()
 	of.sortRanks()

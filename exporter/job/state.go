@@ -48,7 +48,6 @@ const (
 type State struct {
 	Word   string // in JSON, too
 	Colour string // of the page's palette; empty: none
-	Board  string // the same for Grafana; empty: no board has the state
 	Alert  string // which has a runbook of that name; empty: none
 }
 
@@ -57,9 +56,9 @@ func States() []State {
 	return []State{
 		{Word: Crashed, Colour: "hung", Alert: "MPIRankGone"},
 		{Word: Cancelled},
-		{Word: WrongProgram, Colour: "hung"},
+		{Word: WrongProgram, Colour: "hung", Alert: "MPIJobHung"},
 		{Word: Deadlock, Colour: "hung", Alert: "MPIJobHung"},
-		{Word: Waits, Colour: "late", Board: "orange", Alert: "MPIJobWaitsForRank"},
+		{Word: Waits, Colour: "late", Alert: "MPIJobWaitsForRank"},
 		{Word: NoCore, Colour: "late"},
 		{Word: LateRanks, Colour: "late", Alert: "MPIRanksWaitForOne"},
 		{Word: LateInTurn, Colour: "late"},
@@ -70,6 +69,12 @@ func States() []State {
 	}
 }
 
-func needs(word string) int {
-	return 2 * slices.IndexFunc(States(), func(s State) bool { return s.Word == word })
+// StateOf is the state of that word; one that has no colour if there is none.
+func StateOf(word string) State {
+	if at := slices.IndexFunc(States(), func(s State) bool { return s.Word == word }); at >= 0 {
+		return States()[at]
+	}
+	return State{Word: word}
 }
+
+func needs(word string) int { return 2 * slices.Index(States(), StateOf(word)) }

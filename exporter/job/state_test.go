@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // The files that say the same as the table, in other languages.
@@ -43,10 +45,6 @@ func agreements() []agreement {
 		{recordingRules, "Hung", `mpit_call_running_seconds > (\d+)`, number(Hung.Seconds())},
 		{recordingRules, "Late", `parallel_efficiency:ratio5m > ([\d.]+)\)`, number(Late)},
 		{recordingRules, "few", `mpit_job:ranks:waiting >= ([\d.]+) \*\s+mpit_job:ranks:live`, number(1 - few)},
-		{jobsBoard, "few", `>= ([\d.]+) \* mpit_job:ranks:live`, number(1 - few)},
-		{jobsBoard, "Late", `parallel_efficiency:ratio5m\{[^}]*\}\[[^\]]*\]\) > ([\d.]+)`, number(Late)},
-		{jobsBoard, "noted", `late_rank:ratio5m\{[^}]*\}\[[^\]]*\]\) > ([\d.]+)`, number(noted)},
-		{jobBoard, "noted", `> ([\d.]+) unless max`, number(noted)},
 		{pageBar, "the word for deadlock", `state === "(d[a-z ]*)"`, Deadlock},
 		{pageBar, "the word for waiting", `state === "(w[a-z ]*)"`, Waits},
 	}
@@ -55,12 +53,8 @@ func agreements() []agreement {
 			list = append(list, agreement{alertRules, "alert of " + s.Word,
 				`- alert: (` + s.Alert + `)\n(?:.*\n)*?\s+runbook_url: \S*/` + s.Alert + `\.md\n`, s.Alert})
 		}
-		if s.Board != "" {
-			for _, board := range []string{jobsBoard, jobBoard} {
-				list = append(list, agreement{board, "colour of " + s.Word,
-					`"text": "` + s.Word + `",\s+"color": "([a-z-]*)"`, s.Board})
-			}
-		}
+		list = append(list, agreement{jobsBoard, "the word " + s.Word, `"text": "(` + s.Word + `)"`, s.Word},
+			agreement{jobBoard, "the word " + s.Word, `"options": "(` + s.Word + `)"`, s.Word})
 		if s.Colour != "" {
 			list = append(list, agreement{pageStyle, "colour of " + s.Word,
 				`\.is-` + strings.ReplaceAll(s.Word, " ", "-") + `\b[^{]*\{ border-color: var\(--([a-z]+)\)`, s.Colour})
@@ -68,6 +62,9 @@ func agreements() []agreement {
 	}
 	return list
 }
+
+// verdictState finds the states that an expression asks for.
+var verdictState = regexp.MustCompile(api.VerdictName + `\{[^}]*state(?:=~|!=|=)\\?"([^"\\]+)`)
 
 // differences are what the files say otherwise than the table, or not at all.
 func differences(files fs.FS) (found []string) {
@@ -83,6 +80,19 @@ func differences(files fs.FS) (found []string) {
 		for _, m := range all {
 			if string(m[1]) != a.want {
 				found = append(found, fmt.Sprintf("%s: %s is %s, and %s in the table", a.file, a.what, m[1], a.want))
+			}
+		}
+	}
+	for _, file := range []string{alertRules, recordingRules} {
+		text, err := fs.ReadFile(files, file)
+		if err != nil {
+			return append(found, err.Error())
+		}
+		for _, m := range verdictState.FindAllSubmatch(text, -1) {
+			for word := range strings.SplitSeq(string(m[1]), "|") {
+				if needs(word) < 0 {
+					found = append(found, fmt.Sprintf("%s: there is no state %s", file, word))
+				}
 			}
 		}
 	}
@@ -132,11 +142,10 @@ func TestDifferencesAreFound(t *testing.T) {
 		"runbook of an alert": {alertRules, "/MPIRankGone.md", "/MPIJobHung.md"},
 		"threshold of a recording rule": {recordingRules, "mpit_call_running_seconds > 300",
 			"mpit_call_running_seconds > 60"},
-		"part in a recording rule": {recordingRules, ">= 0.9 *", ">= 0.8 *"},
-		"word on a board":          {jobsBoard, `"text": "waiting"`, `"text": "waits"`},
-		"colour on a board": {jobBoard, "\"text\": \"waiting\",\n                  \"color\": \"orange\"",
-			`"text": "waiting", "color": "green"`},
-		"threshold in a board's query":   {jobsBoard, ">= 0.9 *", ">= 0.5 *"},
+		"a state that no job has":        {recordingRules, "deadlock|wrong program", "deadlocked|wrong program"},
+		"part in a recording rule":       {recordingRules, ">= 0.9 *", ">= 0.8 *"},
+		"word on a board":                {jobsBoard, `"text": "waiting"`, `"text": "waits"`},
+		"word of another board":          {jobBoard, `"options": "no core"`, `"options": "cores"`},
 		"colour on the page":             {pageStyle, "border-color: var(--useful)", "border-color: var(--file)"},
 		"a state that only the page has": {pageStyle, ".is-deadlock", ".is-stuck"},
 		"word in the page's script":      {pageBar, `"deadlock"`, `"hangs"`},

@@ -58,9 +58,6 @@ func (e environ) pick(word, field, key string) setting {
 		return v
 	}
 	v := e.get(general + key)
-	if v.text == "" && field != "" {
-		v.name = e.prefix + field
-	}
 	v.all = true
 	return v
 }

@@ -23,11 +23,6 @@ func categories() section {
 			func(c mpit.Category) []int { return c.ControlVariables })},
 		{"members: categories", members(func(c trueCategory) []int { return c.Categories },
 			func(c mpit.Category) []int { return c.Subcategories })},
-		{"all in topological order", topological},
-		{"categories of a performance variable", categoriesOf(func(c trueCategory) []int { return c.Pvars },
-			func(s *subject) []trueVariable { return s.truth.Pvars }, (*mpit.CategoryGraph).OfVariable)},
-		{"categories of a control variable", categoriesOf(func(c trueCategory) []int { return c.Cvars },
-			func(s *subject) []trueVariable { return s.truth.Cvars }, (*mpit.CategoryGraph).OfControlVariable)},
 		{"a category with several parents", severalParents},
 		{"index of a name", categoryIndex},
 		{"the change stamp", stamp},
@@ -61,62 +56,7 @@ func members(truth func(trueCategory) []int, agent func(mpit.Category) []int) ch
 	}
 }
 
-func (s *subject) graph(t *testing.T) *mpit.CategoryGraph {
-	t.Helper()
-	g, _, err := s.session.CategoryGraph(within(t))
-	require.NoError(t, err)
-	return g
-}
-
-func topological(t *testing.T, s *subject) outcome {
-	if len(s.truth.Categories) == 0 {
-		return notOffered
-	}
-	place := map[int]int{}
-	g := s.graph(t)
-	for i, c := range g.Topological() {
-		place[c.Index] = i
-	}
-	assert.Len(t, place, len(s.truth.Categories))
-	missing := 0
-	for _, c := range s.truth.Categories {
-		for _, child := range c.Categories {
-			at, ok := place[child]
-			if !ok {
-				missing++ // Open MPI names some that it has taken back
-				continue
-			}
-			assert.Less(t, place[c.Index], at, "%s holds category %d", c.Name, child)
-		}
-	}
-	assert.True(t, missing == 0 || !s.fixture())
-	return works
-}
-
-func categoriesOf(of func(trueCategory) []int, list func(*subject) []trueVariable,
-	asked func(*mpit.CategoryGraph, int) []mpit.Category) check {
-	return func(t *testing.T, s *subject) outcome {
-		found := notOffered
-		g := s.graph(t)
-		for _, v := range list(s) {
-			var want, have []string
-			for _, c := range s.truth.Categories {
-				if slices.Contains(of(c), v.Index) {
-					want = append(want, string(c.Name))
-					found = works
-				}
-			}
-			for _, c := range asked(g, v.Index) {
-				have = append(have, c.Name)
-			}
-			assert.ElementsMatch(t, want, have, "%.100q", v.Name)
-		}
-		return found
-	}
-}
-
 func severalParents(t *testing.T, s *subject) outcome {
-	g := s.graph(t)
 	found := notOffered
 	for _, c := range s.truth.Categories {
 		var want, have []string
@@ -125,8 +65,10 @@ func severalParents(t *testing.T, s *subject) outcome {
 				want = append(want, string(parent.Name))
 			}
 		}
-		for _, parent := range g.Parents(c.Index) {
-			have = append(have, parent.Name)
+		for _, parent := range s.categories {
+			if slices.Contains(parent.Subcategories, c.Index) {
+				have = append(have, parent.Name)
+			}
 		}
 		assert.ElementsMatch(t, want, have, c.Name)
 		if len(want) > 1 {
@@ -150,11 +92,11 @@ func categoryIndex(t *testing.T, s *subject) outcome {
 }
 
 func stamp(t *testing.T, s *subject) outcome {
-	_, first, err := s.session.CategoryGraph(within(t))
+	_, first, err := s.session.Categories(within(t))
 	require.NoError(t, err)
 	assert.NotZero(t, first)
 	assert.Equal(t, first, s.sample(t).Stats.CategoryStamp)
-	_, again, err := s.session.CategoryGraph(within(t))
+	_, again, err := s.session.Categories(within(t))
 	require.NoError(t, err)
 	assert.Equal(t, first, again, "nothing has changed")
 	if !s.fixture() {
@@ -178,16 +120,17 @@ func laterCategory(t *testing.T, s *subject) outcome {
 	r.Do(t, "appear category category_later")
 	index, err := r.session.CategoryIndex(within(t), "category_later")
 	require.NoError(t, err)
-	g, _, err := r.session.CategoryGraph(within(t))
+	all, _, err := r.session.Categories(within(t))
 	require.NoError(t, err)
-	all := g.Topological()
 	at := slices.IndexFunc(all, func(c mpit.Category) bool { return c.Index == index })
 	require.GreaterOrEqual(t, at, 0)
 	c := all[at]
 	assert.Equal(t, "Not there at first.", c.Description)
 	var parents []string
-	for _, p := range g.Parents(index) {
-		parents = append(parents, p.Name)
+	for _, p := range all {
+		if slices.Contains(p.Subcategories, index) {
+			parents = append(parents, p.Name)
+		}
 	}
 	assert.Equal(t, []string{"top"}, parents)
 	assert.Len(t, c.Variables, 2)
@@ -217,7 +160,10 @@ func categoryInfo(t *testing.T, s *subject) outcome {
 				return err
 			}
 		}
-		if found := p.Select("mpit_pvar_category_info", nil); len(found) != len(want) {
+		found := slices.DeleteFunc(p.Select("mpit_pvar_category_info", nil), func(s harness.Series) bool {
+			return s.Labels["category"] == eventCategory
+		})
+		if len(found) != len(want) {
 			return fmt.Errorf("%d series, not %d", len(found), len(want))
 		}
 		return nil

@@ -292,7 +292,8 @@ func (s site) choices(t *testing.T, d dashboard) []map[string]string {
 		list = next
 	}
 	for _, v := range d.Templating.List {
-		optional := v.Type != "query" || v.Name == "cluster" // these targets have no such label
+		// These targets have no such label, and these ranks no scheduler.
+		optional := v.Type != "query" || v.Name == "cluster" || v.Name == "partition"
 		assert.True(t, optional || used[v.Name], "nothing to choose from: %s", v.Name)
 	}
 	s.chosen[d.UID] = list
@@ -381,13 +382,14 @@ func (s site) testData(t *testing.T) {
 		})
 	}
 	slices.Sort(unreal)
-	want := onlySimulated
-	// 6.0.0rc2 tells what it counts for each peer only with its monitoring of messages, which crashes MPI_Init
 	if harness.OpenMPI(t).Major >= 6 {
-		want = slices.Concat(want, []string{"Messages of collectives and one-sided operations: openmpi-4.1",
-			"Their bytes: openmpi-4.1"})
+		// What is counted for each peer depends on the candidate: monitoring of messages crashes MPI_Init of 6.0.0rc2.
+		unreal = slices.DeleteFunc(unreal, func(panel string) bool {
+			return panel == "Messages of collectives and one-sided operations: openmpi-4.1" ||
+				panel == "Their bytes: openmpi-4.1"
+		})
 	}
-	assert.ElementsMatch(t, want, slices.Compact(unreal), "panels that no job of Debian's libraries fills")
+	assert.ElementsMatch(t, onlySimulated, slices.Compact(unreal), "panels that no job of Debian's libraries fills")
 }
 
 // onlySimulated are the panels that need what neither of Debian's libraries has, and the simulated job that fills them.

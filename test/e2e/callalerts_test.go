@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"os"
 	"strconv"
 	"syscall"
 	"testing"
@@ -73,8 +74,9 @@ func TestAlertsOfCalls(t *testing.T) {
 	}
 }
 
-// A job that hangs is told from one that waits for a rank, and that rank is named with where it is, while the job
-// hangs; nothing is said of a job that computes, nor of one that is suspended as a whole.
+// A job that hangs is told from one that waits for a rank, and that rank is named, while the job hangs; nothing is said
+// of a job that computes, nor of one that is suspended as a whole. Without messages' peers it isn't known for whom the
+// receives wait.
 func TestAlertsOfHungJobs(t *testing.T) {
 	t.Parallel()
 	suite.Crowd(t)
@@ -107,6 +109,8 @@ func TestAlertsOfHungJobs(t *testing.T) {
 			start("computing", "compute").AtHold(t, "away")
 			stop(start("stopped", "steps"), 1)
 			stop(start("suspended", "steps"), 0, 1, 2)
+			node, err := os.Hostname()
+			require.NoError(t, err)
 			fires := func(name, job, text string) {
 				t.Helper()
 				harness.Await(t, "the alert "+name+" of "+job, func(ctx context.Context) error {
@@ -117,10 +121,11 @@ func TestAlertsOfHungJobs(t *testing.T) {
 					return findAlert(alerts, name, harness.Labels{"jobid": job}, text)
 				})
 			}
-			fires("MPIJobHung", "deadlock", ": 3 in MPI_Recv on communicator halo.")
-			fires("MPIJobHung", "mismatch", ": 2 in MPI_Barrier on communicator halo, 1 in MPI_Barrier on communicator other.")
-			fires("MPIJobWaitsForRank", "asleep", "rank 1 on "+exporter.Address+" is in no MPI call.")
-			fires("MPIJobWaitsForRank", "stopped", "rank 1 on "+exporter.Address+" doesn't answer, as if it were stopped.")
+			fires("MPIJobWaitsForRank", "deadlock", " Calls under way: 3 in MPI_Recv on communicator halo.")
+			fires("MPIJobHung", "mismatch", "cannot go on: deadlock; the others wait for rank 1 on "+node+". Calls under way: "+
+				"2 in MPI_Barrier on communicator halo, 1 in MPI_Barrier on communicator other.")
+			fires("MPIJobWaitsForRank", "asleep", "ranks wait for rank 1 on "+node)
+			fires("MPIJobWaitsForRank", "stopped", "ranks wait") // who doesn't answer isn't blamed
 			hung := map[string]bool{}
 			alerts, err := prometheus.Alerts(t.Context())
 			require.NoError(t, err)

@@ -26,7 +26,8 @@ func TestDemo(t *testing.T) {
 	output := result.Stdout + result.Stderr
 	assert.Contains(t, output, "localhost:"+port+"/metrics")
 	assert.Regexp(t, `4 ranks up`, output)
-	assert.Regexp(t, `the verdict: \w+`, output)
+	// On a machine whose cores others use, ranks without one come first.
+	assert.Regexp(t, `the verdict: (LATE RANK .* for rank 2|NO CORE) `, output)
 	assert.Regexp(t, `rank 0: MPI_\w+.* \d+ calls of [\d.]+ us each`, output)
 	assert.Empty(t, demo.Leftovers(), "processes of the demo still run")
 	_, err = net.Dial("tcp", address)

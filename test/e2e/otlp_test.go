@@ -74,8 +74,8 @@ func TestOTLPTruth(t *testing.T) {
 
 func otlpTruth(t *testing.T, protocol string) {
 	receiver := receive(t, otlptest.Options{Protocol: protocol})
-	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol="+protocol, "--otlp.compression=gzip",
-		"--otlp.final", never, "--otlp.timeout=3s", "--timer-interval=100ms")
+	exporter := suite.ExporterIn(t, []string{"OTEL_EXPORTER_OTLP_COMPRESSION=gzip", "OTEL_EXPORTER_OTLP_TIMEOUT=3000"},
+		"--otlp.endpoint="+receiver.URL(), "--otlp.protocol="+protocol, "--otlp.final", never, "--timer-interval=100ms")
 	mpi := harness.OpenMPI(t)
 	run := suite.Run(t, harness.Job{
 		MPI: mpi, Program: "traffic.c", Args: []string{"25", "1000", harness.HoldDir},
@@ -361,8 +361,8 @@ func TestOTLPReceiverKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	const ranks = 64
 	receiver := receive(t, otlptest.Options{Protocol: otlptest.GRPC})
-	exporter := suite.Exporter(t, "--otlp.endpoint="+receiver.URL(), "--otlp.protocol=grpc",
-		"--otlp.interval=100ms", "--otlp.timeout=1s", "--otlp.final", "--retention=10m")
+	exporter := suite.ExporterIn(t, []string{"OTEL_EXPORTER_OTLP_TIMEOUT=1000"}, "--otlp.endpoint="+receiver.URL(),
+		"--otlp.protocol=grpc", "--otlp.interval=100ms", "--otlp.final", "--retention=10m")
 	job := mpittest.NewJob(ranks)
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
@@ -460,41 +460,24 @@ func ports(t *testing.T, pid int) []string {
 	return listening
 }
 
-// With TLS on both sides and a secret header, from flags over gRPC and from the environment over HTTP; behind
-// Landlock. The secret is on no command line.
+// With TLS on both sides and a secret header, over gRPC and over HTTP; behind Landlock. The secret is on no command
+// line.
 func TestOTLPSecrets(t *testing.T) {
 	t.Parallel()
 	authority, err := otlptest.NewAuthority()
 	require.NoError(t, err)
-	dir := suite.Dir(t)
-	ca, cert, key, err := authority.WriteFiles(dir, "node1")
+	ca, cert, key, err := authority.WriteFiles(suite.Dir(t), "node1")
 	require.NoError(t, err)
-	secret := filepath.Join(dir, "headers")
-	require.NoError(t, os.WriteFile(secret, []byte("# of the receiver\nAuthorization=Bearer s3cret=\n"), 0o600))
-	for protocol, settings := range map[string]func(url string) (env, flags []string){
-		otlptest.GRPC: func(url string) (env, flags []string) {
-			return nil, []string{
-				"--otlp.protocol=grpc", "--otlp.endpoint=" + url, "--otlp.certificate=" + ca,
-				"--otlp.client-certificate=" + cert, "--otlp.client-key=" + key,
-				"--otlp.header-file=" + secret,
-			}
-		},
-		otlptest.HTTP: func(url string) (env, flags []string) {
-			return []string{
-				"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_CERTIFICATE=" + ca,
-				"OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE=" + cert,
-				"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY=" + key,
-				"OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20s3cret%3D",
-			}, nil
-		},
-	} {
+	env := []string{"OTEL_EXPORTER_OTLP_CERTIFICATE=" + ca, "OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE=" + cert,
+		"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY=" + key,
+		"OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20s3cret%3D"}
+	for _, protocol := range []string{otlptest.GRPC, otlptest.HTTP} {
 		t.Run(strings.ReplaceAll(protocol, "/", "-"), func(t *testing.T) {
 			tls, err := authority.ServerTLS(true)
 			require.NoError(t, err)
 			receiver := receive(t, otlptest.Options{Protocol: protocol, TLS: tls,
 				Headers: map[string]string{"authorization": "Bearer s3cret="}})
-			env, flags := settings(receiver.URL())
-			exporter := suite.ExporterIn(t, env, append(flags, never)...)
+			exporter := suite.ExporterIn(t, env, "--otlp.protocol="+protocol, "--otlp.endpoint="+receiver.URL(), never)
 			program := countingProgram(t, exporter)
 			exporter.Await(t, "the rank", program.Shows(countedEvents, "-"))
 			pushNow(t, exporter)

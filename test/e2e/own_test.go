@@ -435,8 +435,10 @@ func TestOwnReceiverAway(t *testing.T) {
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			o := newOwn(t)
-			run := suite.Run(t, o.job(mpi, 2, "--otlp.endpoint=http://"+harness.FreeAddress(t), never,
-				"--own.wait=300ms", "--own.linger=500ms", "--otlp.timeout=500ms"))
+			job := o.job(mpi, 2, "--otlp.endpoint=http://"+harness.FreeAddress(t), never, "--own.wait=300ms",
+				"--own.linger=500ms")
+			job.Env = append(job.Env, "OTEL_EXPORTER_OTLP_TIMEOUT=500")
+			run := suite.Run(t, job)
 			run.AtHold(t, "up")
 			run.Finish(t, "up")
 			o.nothingLeft(t, run)

@@ -29,11 +29,12 @@ const maxPicture = 150_000 // bytes
 var pictures = []string{"page-light", "page-dark", "page-narrow", "page-healthy", "page-killed", "page-hung",
 	"page-128"}
 
-// TestPictures makes them with -update. It takes five minutes until a job is said to hang.
+// TestPictures makes them with -update.
 func TestPictures(t *testing.T) {
 	if *update {
 		t.Run("many ranks", pictureOfManyRanks)
 		t.Run("jobs", picturesOfJobs)
+		t.Run("healthy", pictureOfAHealthyJob)
 		t.Run("hung", pictureOfAHungJob)
 	}
 	for _, name := range pictures {
@@ -44,15 +45,15 @@ func TestPictures(t *testing.T) {
 }
 
 // measured starts a job of Open MPI with everything that is measured of calls.
-func measured(t *testing.T, server *harness.Exporter, id string, program []string) *harness.Process {
+func measured(t *testing.T, server *harness.Exporter, id, ranks string, program []string) {
 	t.Helper()
-	command := append([]string{"mpirun.openmpi", "-n", "4"},
-		suite.ExecCommand("--calls=sizes,peers", "--monitoring")...)
-	return suite.Start(t, append(command, program...),
+	command := append([]string{"mpirun.openmpi", "-n", ranks, "--mca", "mpi_yield_when_idle", "1"},
+		suite.ExecCommand("--calls=sizes,peers")...)
+	suite.Start(t, append(command, program...),
 		append(harness.OpenMPI(t).Env(), "MPIT_SOCKET="+server.Socket, "MPIT_JOB_ID="+id))
 }
 
-// stencil is the example, whose ranks mostly sleep, under its own name.
+// stencil is the example under its own name.
 func stencil(t *testing.T, flags ...string) []string {
 	t.Helper()
 	program, err := os.ReadFile(suite.Compile(t, "stencil", "pictures", "mpicc.openmpi", "-O2",
@@ -60,28 +61,22 @@ func stencil(t *testing.T, flags ...string) []string {
 	require.NoError(t, err)
 	path := filepath.Join(suite.Dir(t), "stencil")
 	require.NoError(t, os.WriteFile(path, program, 0o755))
-	return append([]string{path, "--seconds=0"}, flags...)
+	return append([]string{path, "--seconds=0", "--cells=64"}, flags...)
 }
 
-// picturesOfJobs are of one job whose ranks wait for one of them, beside one in which all is well; then a rank is
-// killed.
+// picturesOfJobs are of a job whose ranks wait for one of them, beside one that sleeps, as waiting ranks keep the cores
+// busy; then a rank is killed.
 func picturesOfJobs(t *testing.T) {
 	server := suite.Exporter(t)
-	measured(t, server, "4711", stencil(t, "--cells=64", "--pause=60", "--slow=2", "--factor=3"))
-	healthy := measured(t, server, "4710", stencil(t, "--cells=64", "--pause=400"))
+	measured(t, server, "4711", "4", stencil(t, "--work=5", "--slow=2", "--factor=20"))
+	measured(t, server, "4710", "4", stencil(t, "--pause=400"))
 	u := startBrowser(t).open(t, server.URL("/"))
-	choose := func(id string) {
-		u.await(`document.querySelectorAll("#jobs li").length === 2`)
-		u.script(`[...document.querySelectorAll("#jobs a")].find((a) => a.textContent.startsWith("` + id + `")).click()`)
-	}
-	choose("4711")
+	u.await(`document.querySelectorAll("#jobs li").length === 2`)
+	u.script(`[...document.querySelectorAll("#jobs a")].find((a) => a.textContent.startsWith("4711")).click()`)
 	u.watch(t, `document.title.startsWith("late rank: job 4711")`)
 	u.take(t, "page-light", "light", 1280, 1040)
 	u.take(t, "page-dark", "dark", 1280, 1040)
 	u.take(t, "page-narrow", "light", 400, 1040)
-	choose("4710")
-	u.watch(t, `document.title.startsWith("healthy: job 4710")`)
-	u.take(t, "page-healthy", "light", 1280, 1040)
 	var list struct {
 		Reports []struct {
 			Ranks []struct{ Rank, PID int }
@@ -93,12 +88,17 @@ func picturesOfJobs(t *testing.T) {
 			require.NoError(t, syscall.Kill(r.PID, syscall.SIGKILL))
 		}
 	}
-	u.await(`document.querySelectorAll("#jobs li")[1].textContent.includes("without MPI_Finalize")`)
-	choose("4711")
 	u.await(`document.title.startsWith("crashed: job 4711")`)
 	u.take(t, "page-killed", "light", 1280, 1040)
-	healthy.Signal(t, syscall.SIGUSR1) // which mpirun hands on, and stencil ends at
-	healthy.Wait(t)
+}
+
+// pictureOfAHealthyJob needs a core for each of its ranks.
+func pictureOfAHealthyJob(t *testing.T) {
+	server := suite.Exporter(t)
+	measured(t, server, "4714", "2", stencil(t, "--work=50"))
+	u := startBrowser(t).open(t, server.URL("/"))
+	u.watch(t, `document.title.startsWith("healthy: job 4714")`)
+	u.take(t, "page-healthy", "light", 1280, 1040)
 }
 
 // pictureOfManyRanks is of one late rank of 128, which nobody runs: waiting ranks keep a core busy each.
@@ -111,9 +111,9 @@ func pictureOfManyRanks(t *testing.T) {
 // pictureOfAHungJob is of one in which a rank is in another barrier than the others.
 func pictureOfAHungJob(t *testing.T) {
 	server := suite.Exporter(t)
-	measured(t, server, "4712", []string{suite.Program(t, harness.OpenMPI(t), "stuck.c"), "mismatch", suite.Dir(t)})
+	measured(t, server, "4712", "4", []string{suite.Program(t, harness.OpenMPI(t), "stuck.c"), "mismatch", suite.Dir(t)})
 	u := startBrowser(t).open(t, server.URL("/"))
-	u.watch(t, `document.title.match(/^(deadlock|waiting)/)`)
+	u.watch(t, `/^(deadlock|waiting)/.test(document.title)`)
 	u.take(t, "page-hung", "light", 1280, 720)
 }
 

@@ -1,7 +1,6 @@
 package zoo
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -287,7 +286,7 @@ func topSaid(text string, second float64) Said {
 }
 
 // ofAlert is the state that an alert stands for.
-var ofAlert = map[string]string{"MPIJobHung": "waiting", "MPIJobWaitsForRank": "waiting",
+var ofAlert = map[string]string{"MPIJobHung": "deadlock", "MPIJobWaitsForRank": "waiting",
 	"MPIRankStuck": "waits for a rank",
 	"MPIRanksLate": "waits for a rank", "MPIRankGone": "crashed", "MPIRanksWaitForOne": "late rank",
 	"MPIJobMostlyInMPI": "communication"}
@@ -416,7 +415,7 @@ func judgeAgain(t *testing.T, values json.RawMessage) verdict {
 	require.NoError(t, json.Unmarshal(values, &list))
 	reports := job.Of([]api.ValueList{list}, nil)
 	require.NotEmpty(t, reports)
-	of := slices.MinFunc(reports, func(a, b *job.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }).Verdict
+	of := job.ByNeed(reports)[0].Verdict
 	v := verdict{State: of.State, Text: of.Text}
 	if of.Late != nil {
 		v.Late = &late{of.Late.Rank}

@@ -117,13 +117,15 @@ type Annotations struct {
 	List []Annotation `json:"list"`
 }
 
-// Annotation is Grafana's own, which every dashboard has.
+// Annotation marks moments in all graphs: one is Grafana's own, which every dashboard has.
 type Annotation struct {
-	BuiltIn    int        `json:"builtIn"`
-	Datasource Datasource `json:"datasource"`
-	Enable     bool       `json:"enable"`
-	Hide       bool       `json:"hide"`
-	IconColor  string     `json:"iconColor"`
-	Name       string     `json:"name"`
-	Type       string     `json:"type"`
+	BuiltIn     int        `json:"builtIn,omitempty"`
+	Datasource  Datasource `json:"datasource"`
+	Enable      bool       `json:"enable"`
+	Hide        bool       `json:"hide"`
+	IconColor   string     `json:"iconColor"`
+	Name        string     `json:"name"`
+	Type        string     `json:"type,omitempty"`
+	Expr        string     `json:"expr,omitempty"` // of Prometheus: as long as it has series
+	TitleFormat string     `json:"titleFormat,omitempty"`
 }

@@ -1,6 +1,7 @@
 // Package judge serves what is said of jobs to Prometheus: mpit_job_verdict_info, one series for each job.
 //
-// Begin with family.go, the family. node.go makes it of the jobs whose ranks are all on one node.
+// Begin with family.go, the family. node.go makes it of the jobs whose ranks are all on one node, several.go of those
+// on several nodes that Prometheus finds conspicuous.
 package judge
 
 import (
@@ -25,8 +26,7 @@ type whose struct{ jobID, user string }
 func families(reports []*job.Report) []*dto.MetricFamily {
 	turns, known := map[string]int{}, map[whose]int{}
 	var jobs []*job.Report
-	for _, r := range slices.SortedStableFunc(slices.Values(reports),
-		func(a, b *job.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }) {
+	for _, r := range job.ByNeed(reports) {
 		of := whose{r.Job.ID, r.Job.User}
 		if r.Job.Ended != nil || known[of] > 0 {
 			continue

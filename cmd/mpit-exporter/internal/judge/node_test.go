@@ -2,13 +2,12 @@ package judge
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -38,7 +37,7 @@ func barrier(id, user string, ranks, observed int) (list []api.RankValues) {
 	return list
 }
 
-func text(t *testing.T, n *Node) string {
+func text(t *testing.T, n prometheus.Gatherer) string {
 	t.Helper()
 	families, err := n.Gather()
 	require.NoError(t, err)
@@ -71,14 +70,15 @@ func TestNode(t *testing.T) {
 		"a part of a job":         {ranks: barrier("7", "ann", 4, 3)},
 		"two users' jobs":         {ranks: append(barrier("7", "ann", 4, 4), barrier("7", "bob", 4, 4)...), lines: 2},
 		"two worlds":              {ranks: append(many[7:8:8], barrier("7", "ann", 4, 4)...), want: fmt.Sprintf(waits, "7")},
+		"a part of another world": {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)[0])},
 		"a world of unknown size": {ranks: barrier("7", "ann", 0, 4)},
 		"another user's job beside more": {ranks: append(attackers, many[0]), lines: maxJobs,
 			want: `mpit_job_verdict_info{jobid="0",node="",rank="",state="unknown",user="ann"} 1` + "\n"},
 		"more than served": {ranks: append(many, barrier("x", "ann", 4, 4)...), want: fmt.Sprintf(waits, "x"), lines: maxJobs},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := NewNode(func(context.Context) (api.ValueList, error) {
-				return api.ValueList{Time: time.Now(), Ranks: c.ranks}, nil
+			n := NewNode(func() api.ValueList {
+				return api.ValueList{Time: time.Now(), Ranks: c.ranks}
 			})
 			got := text(t, n)
 			assert.Contains(t, got, c.want)
@@ -90,18 +90,13 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// What was asked a moment ago isn't asked again, and a failure says nothing instead of something old.
-func TestNodeAsks(t *testing.T) {
-	asked, failure := 0, error(nil)
-	n := NewNode(func(context.Context) (api.ValueList, error) {
-		asked++
-		return api.ValueList{Time: time.Now(), Ranks: barrier("7", "ann", 4, 4)}, failure
+// A page is judged once.
+func TestNodeJudgesOnce(t *testing.T) {
+	n := NewNode(func() api.ValueList {
+		return api.ValueList{Time: time.Now(), Ranks: barrier("7", "ann", 4, 4)}
 	})
-	assert.NotEmpty(t, text(t, n))
-	assert.NotEmpty(t, text(t, n))
-	assert.Equal(t, 1, asked)
-	failure = errors.New("no")
-	n = NewNode(n.values)
-	_, err := n.Gather()
-	assert.ErrorIs(t, err, failure)
+	first := text(t, n)
+	assert.NotEmpty(t, first)
+	n.values = func() api.ValueList { panic("it was looked at a moment ago") }
+	assert.Equal(t, first, text(t, n))
 }

@@ -142,7 +142,7 @@ func (o *Mode) Run(ctx context.Context, n *node.Node, front *node.Front, needs n
 	if n.Pusher != nil {
 		o.endpoint = n.OTLP.Endpoint
 		o.deliver(func(ctx context.Context) error {
-			_, err := n.Pusher.PushEnded(ctx)
+			_, err := n.Pusher.Push(ctx)
 			return err
 		})
 	}
@@ -221,6 +221,9 @@ func (o *Mode) writeLast(ctx context.Context) {
 }
 
 func noReport(err error) string {
+	if errors.Is(err, report.ErrNoRanks) {
+		return "no report: " + err.Error()
+	}
 	return fmt.Sprintf("no report: %v; name another file with --report", err)
 }
 
@@ -341,7 +344,7 @@ func (o *Mode) reportNowAndThen(ctx context.Context) (stop func()) {
 func (o *Mode) writeReport(ctx context.Context, ifKilled bool) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	if err := o.report(ctx, ifKilled); err != nil && ctx.Err() == nil {
+	if err := o.report(ctx, ifKilled); err != nil && ctx.Err() == nil && !errors.Is(err, report.ErrNoRanks) {
 		o.log.Error("The report of the job was not written", "err", err)
 	}
 }

@@ -187,6 +187,24 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	assert.FileExists(t, file, "it can be written by now")
 }
 
+// TestReportWithoutRanks: at the end it is said that no process has called MPI_Init.
+func TestReportWithoutRanks(t *testing.T) {
+	words, err := os.OpenFile(filepath.Join(t.TempDir(), "stderr"), os.O_CREATE|os.O_RDWR, 0o600)
+	require.NoError(t, err)
+	defer func() { _ = words.Close() }()
+	o := &Mode{log: slog.New(slog.DiscardHandler), presence: presenceIn(t), words: words,
+		dir:   &launchDir{path: t.TempDir()},
+		order: order{Report: filepath.Join(t.TempDir(), "report.json"), ReportMode: 0o600}}
+	require.NoError(t, o.reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
+		return api.ValueList{}, nil
+	}))
+	o.writeReport(t.Context(), false) // while it runs: a rank may come
+	o.writeLast(t.Context())
+	text, err := os.ReadFile(words.Name())
+	require.NoError(t, err)
+	assert.Equal(t, "mpit-exporter: no report: "+report.ErrNoRanks.Error()+"\n", string(text))
+}
+
 func TestAwaitEndOfAContext(t *testing.T) {
 	p := presenceIn(t)
 	require.True(t, p.enter(os.Getpid()))

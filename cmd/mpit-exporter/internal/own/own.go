@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -101,9 +100,6 @@ func (o *Settings) forward(parsed *kingpin.ParseContext) {
 		if (isOTLP || strings.HasPrefix(name, "own.")) && !off {
 			o.meant = append(o.meant, "--"+name)
 		}
-		if absolute, err := filepath.Abs(value); err == nil && slices.Contains(otlpFiles, name) {
-			value = absolute
-		}
 		switch {
 		case !isOTLP:
 		case off:
@@ -115,9 +111,6 @@ func (o *Settings) forward(parsed *kingpin.ParseContext) {
 		}
 	}
 }
-
-// otlpFiles are the flags of OTLP that name files.
-var otlpFiles = []string{"otlp.header-file", "otlp.certificate", "otlp.client-certificate", "otlp.client-key"}
 
 // paged says whether the exporter has a page: not where its figures are pushed or reported, unless one is asked for.
 func (o *Settings) paged() bool {

@@ -3,7 +3,6 @@ package own
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -39,7 +38,7 @@ func TestOwnIsBounded(t *testing.T) {
 	assert.Empty(t, stderr.String(), "another process says it")
 }
 
-// TestOwnFlags: OTLP's go to the exporter as they are, files by paths that hold in any directory.
+// TestOwnFlags: OTLP's go to the exporter as they are.
 func TestOwnFlags(t *testing.T) {
 	cmdtest.WithoutOTLP(t)
 	var program []string
@@ -55,15 +54,10 @@ func TestOwnFlags(t *testing.T) {
 		require.NoError(t, err)
 		return o
 	}
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	o := parse("--own", "--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header", "d=e",
-		"--otlp.insecure", "--no-otlp.final",
-		"--otlp.header-file=secrets", "--", "app", "--otlp.endpoint=not-mine")
+	o := parse("--own", "--otlp", "--otlp.endpoint=http://here:4318?a=b", "--otlp.protocol", "grpc", "--no-otlp.final",
+		"--", "app", "--otlp.endpoint=not-mine")
 	assert.Equal(t, []string{
-		"--otlp.endpoint=http://here:4318", "--otlp.header=a=b=c", "--otlp.header=d=e", "--otlp.insecure",
-		"--no-otlp.final",
-		"--otlp.header-file=" + filepath.Join(dir, "secrets"),
+		"--otlp", "--otlp.endpoint=http://here:4318?a=b", "--otlp.protocol=grpc", "--no-otlp.final",
 	}, o.forwarded)
 	assert.Equal(t, []string{"app", "--otlp.endpoint=not-mine"}, program)
 	assert.False(t, o.paged(), "pushed, and nothing said of a page")

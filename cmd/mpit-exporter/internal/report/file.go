@@ -33,7 +33,11 @@ type File struct {
 	path, node string
 	mode       os.FileMode
 	form       form
+	written    bool
 }
+
+// ErrNoRanks is what Write says as long as there has been nothing to write.
+var ErrNoRanks = errors.New("no process has called MPI_Init, or not with the agent (docs/agent.md)")
 
 // NewFile returns the file at path, which ends in .html, .json or .txt, as the node writes it. The node's name is one
 // that no other node of the job has. mode is that of what is written.
@@ -44,7 +48,7 @@ func NewFile(path, node string, mode os.FileMode) (*File, error) {
 	if !known {
 		return nil, fmt.Errorf("%s: a report's name ends in .html, .json or .txt", path)
 	}
-	return &File{path, node, mode, form}, nil
+	return &File{path: path, node: node, mode: mode, form: form}, nil
 }
 
 // tried is how much is written on trial: a disk that is full refuses it.
@@ -87,13 +91,17 @@ func (f *File) Dir() string { return f.path + ".nodes" }
 
 // Write writes what this node knows, and the report anew. Nodes may write at the same time: each writes until it has
 // seen nothing new, so that the last one has all of it. Parts of other jobs are left alone. Of several worlds, which a
-// job has that spawns, the report is of the one with most ranks. place says where a rank has made its long call; nil:
-// module and offset are shown.
+// job has that spawns, the report is of the one with most ranks. It must not be called twice at a time. place says where
+// a rank has made its long call; nil: module and offset are shown.
 func (f *File) Write(ctx context.Context, own api.ValueList, place func(r *api.RankStatus) string) error {
 	reports := job.Of([]api.ValueList{own}, place)
+	if len(reports) == 0 && !f.written {
+		return ErrNoRanks
+	}
 	if len(reports) == 0 {
 		return nil
 	}
+	f.written = true
 	if !slices.ContainsFunc(reports, func(r *job.Report) bool { return r.Job.Observed < r.Job.WorldSize }) {
 		return f.write(largest(reports))
 	}

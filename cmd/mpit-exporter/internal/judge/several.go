@@ -1,0 +1,252 @@
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
+)
+
+const (
+	// Instance stands in an exporter's address for its label instance.
+	Instance = "{instance}"
+	// Longest is the longest interval between looks: exporters soon forget what was before.
+	Longest = 15 * time.Second
+
+	atOnce   = 32               // questions to exporters
+	deadline = 10 * time.Second // of each, and of the one to Prometheus
+	room     = 256 << 20        // for each answer (client.Fetch)
+)
+
+// conspicuous finds the nodes of jobs that run on several and that something may be said of: a rank has been in a call
+// for long, doesn't answer or has ended, or little of their time is useful. %[1]s is a selector.
+var conspicuous = fmt.Sprintf(`count by (instance, jobid, user) (mpit_rank_up{%%[1]s})
+and on (jobid, user) count by (jobid, user) (count by (instance, jobid, user) (mpit_rank_up{%%[1]s})) > 1
+and on (jobid, user) (mpit_call_running_seconds{%%[1]s} > %v or mpit_rank_up{%%[1]s} == 0
+  or avg by (jobid, user) (irate(mpit_rank_seconds_total{state="outside", %%[1]s}[2m])) < %v)`,
+	job.Waiting.Seconds(), job.Efficient)
+
+// Several judges the conspicuous jobs on several nodes. It is a prometheus.Collector of how that goes, and a
+// prometheus.Gatherer of verdicts, both safe for concurrent use; Look is for one goroutine.
+type Several struct {
+	prometheus *url.URL
+	exporter   string // address with Instance in it
+	query      string
+
+	jobs, ended prometheus.Gauge
+	unanswered  *prometheus.CounterVec
+
+	mu   sync.Mutex
+	said []*dto.MetricFamily
+}
+
+// NewSeveral returns a Several that asks the Prometheus at an address, and exporters at another, in which Instance
+// stands for what Prometheus calls them; match are label matchers of the ranks that are meant, empty for all.
+func NewSeveral(server, exporter, match string) (*Several, error) {
+	base, err := url.Parse(server)
+	if err != nil || base.Host == "" {
+		return nil, cli.Usagef("judge: --prometheus %q: an address such as http://prometheus:9090 is needed", server)
+	}
+	if u, err := url.Parse(strings.ReplaceAll(exporter, Instance, "node7")); err != nil || u.Host == "" {
+		return nil, cli.Usagef("judge: --exporter %q: an address such as http://%s is needed", exporter, Instance)
+	}
+	s := &Several{
+		prometheus: base.JoinPath("api", "v1", "query"), exporter: exporter, query: fmt.Sprintf(conspicuous, match),
+		jobs: prometheus.NewGauge(prometheus.GaugeOpts{Name: "mpit_judge_jobs",
+			Help: "Jobs that the last look judged: conspicuous ones on several nodes."}),
+		ended: prometheus.NewGauge(prometheus.GaugeOpts{Name: "mpit_judge_last_look_timestamp_seconds",
+			Help: "When the last look ended that Prometheus answered."}),
+		unanswered: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mpit_judge_unanswered_total",
+			Help: "Questions without a good answer: to Prometheus, or to an exporter, by why. Its jobs aren't judged."},
+			[]string{"reason"}),
+	}
+	for _, reason := range []string{byPrometheus, byTime, byStatus, byOther} {
+		s.unanswered.WithLabelValues(reason)
+	}
+	return s, nil
+}
+
+// Reasons for which there is no answer.
+const (
+	byPrometheus = "prometheus" // Prometheus has not answered
+	byTime       = "timeout"
+	byStatus     = "status" // the exporter refuses
+	byOther      = "other"  // it isn't reached, or answers with something else
+)
+
+// Describe implements prometheus.Collector.
+func (s *Several) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, to) }
+
+// Collect implements prometheus.Collector.
+func (s *Several) Collect(to chan<- prometheus.Metric) {
+	s.jobs.Collect(to)
+	s.ended.Collect(to)
+	s.unanswered.Collect(to)
+}
+
+// Gather implements prometheus.Gatherer: what the last look found.
+func (s *Several) Gather() ([]*dto.MetricFamily, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said, nil
+}
+
+// Look judges anew. If it fails, or ctx ends before exporters have answered, what was said before isn't said any more.
+func (s *Several) Look(ctx context.Context) error {
+	var reports []*job.Report
+	nodes, err := s.nodes(ctx)
+	if err != nil {
+		s.unanswered.WithLabelValues(byPrometheus).Inc()
+	} else {
+		reports = s.reports(ctx, nodes)
+		s.ended.SetToCurrentTime()
+	}
+	said := families(reports)
+	judged := 0
+	if len(said) > 0 {
+		judged = len(said[0].GetMetric())
+	}
+	s.jobs.Set(float64(judged))
+	s.mu.Lock()
+	s.said = said
+	s.mu.Unlock()
+	return err
+}
+
+// nodes are the exporters of each job that is to be judged.
+func (s *Several) nodes(ctx context.Context) (map[whose][]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	u := *s.prometheus
+	u.RawQuery = url.Values{"query": {s.query}}.Encode()
+	var answer struct {
+		Data struct {
+			Result []struct {
+				Metric map[string]string `json:"metric"`
+			} `json:"result"`
+		} `json:"data"`
+	}
+	err := client.Fetch(ctx, &u, "Prometheus", room, func(d *json.Decoder) error { return d.Decode(&answer) })
+	if err != nil {
+		return nil, err
+	}
+	nodes := map[whose][]string{}
+	for _, r := range answer.Data.Result {
+		of := whose{r.Metric["jobid"], r.Metric["user"]}
+		nodes[of] = append(nodes[of], r.Metric["instance"])
+	}
+	return nodes, nil
+}
+
+// inquiry is about a job: the parts that its exporters have told, and how many have yet to.
+type inquiry struct {
+	whose
+
+	parts   []*job.Report
+	left    int
+	missing bool // one has not answered
+}
+
+// reports asks the exporters, a few at once and one job after another, so that of few jobs all parts are held. Of a job
+// that an exporter doesn't answer for there is none: what isn't seen isn't judged.
+func (s *Several) reports(ctx context.Context, nodes map[whose][]string) (reports []*job.Report) {
+	type question struct {
+		of   *inquiry
+		node string
+	}
+	questions := make(chan question)
+	var mu sync.Mutex // guards inquiries and reports
+	var asking sync.WaitGroup
+	for range atOnce {
+		asking.Go(func() {
+			for q := range questions {
+				parts, err := s.ask(ctx, q.of.whose, q.node)
+				mu.Lock()
+				q.of.parts, q.of.left = append(q.of.parts, parts...), q.of.left-1
+				q.of.missing = q.of.missing || err != nil
+				if parts = q.of.parts; q.of.left == 0 && !q.of.missing {
+					reports = append(reports, merge(parts)...)
+				}
+				if q.of.left == 0 {
+					q.of.parts = nil
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for of, instances := range nodes {
+		about := &inquiry{whose: of, left: len(instances)}
+		for _, node := range instances {
+			questions <- question{about, node}
+		}
+	}
+	close(questions)
+	asking.Wait()
+	return reports
+}
+
+// merge makes reports of parts. Where these are not of about the same time, some of whole jobs and others of the last
+// seconds, what ranks are in is told, but not where their time goes.
+func merge(parts []*job.Report) []*job.Report {
+	reports := whole(job.Merge(parts))
+	if !slices.ContainsFunc(parts, func(r *job.Report) bool {
+		return r.Whole != parts[0].Whole || !r.Whole && r.Seconds > 2*parts[0].Seconds
+	}) {
+		return reports
+	}
+	return slices.DeleteFunc(reports, func(r *job.Report) bool {
+		return !slices.Contains([]string{job.Crashed, job.WrongProgram, job.Deadlock, job.Waits}, r.Verdict.State)
+	})
+}
+
+// ask asks an exporter what its ranks of a job do.
+func (s *Several) ask(ctx context.Context, of whose, instance string) ([]*job.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	u, err := url.Parse(strings.ReplaceAll(s.exporter, Instance, instance))
+	if err != nil {
+		s.unanswered.WithLabelValues(byOther).Inc()
+		return nil, fmt.Errorf("address of %s: %w", instance, err)
+	}
+	u = u.JoinPath("api", "v1", "report")
+	u.RawQuery = url.Values{"jobid": {of.jobID}, "user": {of.user}, "window": {window.String()}}.Encode()
+	var list page.ReportList
+	err = client.Fetch(ctx, u, "an "+cli.ProgramName, room, func(d *json.Decoder) error { return d.Decode(&list) })
+	var status *client.StatusError
+	switch {
+	case err == nil:
+	case errors.As(err, &status) && status.Code == http.StatusNotFound:
+		return nil, nil // its ranks have ended
+	case errors.As(err, &status):
+		s.unanswered.WithLabelValues(byStatus).Inc()
+		return nil, err
+	case ctx.Err() != nil:
+		s.unanswered.WithLabelValues(byTime).Inc()
+		return nil, err
+	default:
+		s.unanswered.WithLabelValues(byOther).Inc()
+		return nil, err
+	}
+	parts := slices.DeleteFunc(list.Reports, func(r *job.Report) bool {
+		return r == nil || r.Job.ID != of.jobID || r.Job.User != of.user // an empty label stands for any
+	})
+	now := time.Now() // all parts are of this look, whatever their nodes' clocks say
+	for _, r := range parts {
+		r.Time, r.Levels, r.Sizes, r.Messages = now, nil, nil, nil
+	}
+	return parts, nil
+}

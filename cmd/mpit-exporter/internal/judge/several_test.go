@@ -1,0 +1,194 @@
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+)
+
+// site is a Prometheus and the exporters of nodes, each with some ranks; a path says which of them is asked.
+type site struct {
+	http.ServeMux
+	url    string
+	found  []map[string]string // what Prometheus finds
+	asked  []string            // of Prometheus
+	status int                 // of its answers; 0: 200
+}
+
+func newSite(tb testing.TB) *site {
+	s := &site{}
+	server := httptest.NewServer(s)
+	tb.Cleanup(server.Close)
+	s.url = server.URL
+	s.HandleFunc("/api/v1/query", func(w http.ResponseWriter, req *http.Request) {
+		s.asked = append(s.asked, req.FormValue("query"))
+		var answer struct {
+			Data struct {
+				Result []any `json:"result"`
+			} `json:"data"`
+		}
+		answer.Data.Result = []any{}
+		for _, of := range s.found {
+			answer.Data.Result = append(answer.Data.Result, map[string]any{"metric": of, "value": []any{1, "1"}})
+		}
+		w.WriteHeader(max(s.status, http.StatusOK))
+		_ = json.NewEncoder(w).Encode(answer)
+	})
+	return s
+}
+
+// add adds an exporter with ranks.
+func (s *site) add(node string, ranks []api.RankValues) {
+	at := time.Now().Add(-24 * time.Hour) // its clock is wrong, and each answer is new
+	live := page.NewLive(func(context.Context) (api.ValueList, error) {
+		at = at.Add(10 * time.Second)
+		return api.ValueList{Time: at, Ranks: ranks}, nil
+	}, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	s.Handle("/"+node+"/", http.StripPrefix("/"+node, live))
+}
+
+// job puts the ranks of a job on nodes, in this order, two on each, and has Prometheus find it.
+func (s *site) job(ranks []api.RankValues, nodes ...string) {
+	for i, node := range nodes {
+		s.add(node, ranks[2*i:min(2*i+2, len(ranks))])
+		s.found = append(s.found, map[string]string{"instance": node, "jobid": ranks[0].Rank.JobID,
+			"user": ranks[0].Rank.User})
+	}
+}
+
+func (s *site) judge(tb testing.TB) *Several {
+	tb.Helper()
+	j, err := NewSeveral(s.url, s.url+"/"+Instance, `partition="gpu"`)
+	require.NoError(tb, err)
+	return j
+}
+
+func TestSeveral(t *testing.T) {
+	const waits = `mpit_job_verdict_info{jobid="%s",node="n1",rank="3",state="waiting",user="ann"} 1` + "\n"
+	for name, c := range map[string]struct {
+		ranks []api.RankValues
+		nodes []string
+		more  map[string]string // that Prometheus finds
+		want  string            // lines without comments
+		not   string            // reason for which an exporter hasn't answered
+	}{
+		"nothing to be judged":        {},
+		"all ranks":                   {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, want: waits},
+		"ranks that no node has":      {ranks: barrier("7", "ann", 4, 3), nodes: []string{"a", "b"}},
+		"another world, with a part":  {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)[0]), nodes: []string{"a", "b", "c"}},
+		"another world, with all":     {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)...), nodes: []string{"a", "b", "c"}, want: waits},
+		"a node without ranks of it":  {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "other"}, want: waits},
+		"an exporter that isn't one":  {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "web"}, not: byOther},
+		"an exporter that refuses it": {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "busy"}, not: byStatus},
+		"what is no address":          {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "%"}, not: byOther},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.job(c.ranks, c.nodes...)
+			s.add("other", barrier("8", "ann", 4, 4))
+			s.HandleFunc("/web/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") })
+			s.HandleFunc("/busy/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", 503) })
+			if c.more != nil {
+				c.more["jobid"], c.more["user"] = "7", "ann"
+				s.found = append(s.found, c.more)
+			}
+			j := s.judge(t)
+			for range 3 { // with the second look there is a window
+				require.NoError(t, j.Look(t.Context()))
+				if c.want = strings.ReplaceAll(c.want, "%s", "7"); c.want != "" {
+					assert.Contains(t, text(t, j), c.want)
+				}
+				assert.Equal(t, strings.Count(c.want, "\n"), strings.Count(text(t, j), "} 1\n"), text(t, j))
+			}
+			assert.Contains(t, s.asked[0], `mpit_rank_up{partition="gpu"}`)
+			assert.InDelta(t, strings.Count(c.want, "\n"), testutil.ToFloat64(j.jobs), 0)
+			for _, reason := range []string{byPrometheus, byTime, byStatus, byOther} {
+				assert.Equal(t, reason == c.not, testutil.ToFloat64(j.unanswered.WithLabelValues(reason)) > 0, reason)
+			}
+		})
+	}
+}
+
+// worldOf are ranks of another world of job 7.
+func worldOf(world string, ranks int) []api.RankValues {
+	list := barrier("7", "ann", ranks, ranks)
+	for i := range list {
+		list[i].Rank.World, list[i].Rank.Calls = world, nil
+	}
+	return list
+}
+
+// A failure says nothing instead of something old, and a wait ends.
+func TestSeveralWithoutAnswers(t *testing.T) {
+	s := newSite(t)
+	s.job(barrier("7", "ann", 4, 4), "a", "b")
+	j := s.judge(t)
+	require.NoError(t, j.Look(t.Context()))
+	require.NotEmpty(t, text(t, j))
+	s.status = http.StatusServiceUnavailable
+	require.ErrorContains(t, j.Look(t.Context()), "503")
+	assert.Empty(t, text(t, j))
+	assert.InDelta(t, 1, testutil.ToFloat64(j.unanswered.WithLabelValues(byPrometheus)), 0)
+
+	s.status = 0
+	released := make(chan struct{})
+	s.HandleFunc("/never/", func(http.ResponseWriter, *http.Request) { <-released })
+	defer close(released)
+	s.found = append(s.found, map[string]string{"instance": "never", "jobid": "7", "user": "ann"})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- j.Look(ctx) }()
+	cancel()
+	<-ended
+	assert.Empty(t, text(t, j))
+}
+
+func TestAddressesOfSeveral(t *testing.T) {
+	for name, c := range map[string]struct{ prometheus, exporter string }{
+		"no Prometheus":        {"prometheus", "http://{instance}"},
+		"no exporter":          {"http://prometheus:9090", "{instance}"},
+		"an unreadable server": {"http://%", "http://{instance}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewSeveral(c.prometheus, c.exporter, "")
+			assert.ErrorContains(t, err, "is needed")
+		})
+	}
+}
+
+// BenchmarkLook is a look at 1,000 jobs of which 20 are conspicuous, each with 8 ranks on each of 4 nodes, with what
+// the exporters do for it.
+func BenchmarkLook(b *testing.B) {
+	s := newSite(b)
+	for n := range 20 {
+		ranks := barrier(fmt.Sprint(n), "ann", 32, 32)
+		for i := range 4 {
+			node := fmt.Sprintf("n%d-%d", n, i)
+			s.add(node, ranks[8*i:8*i+8])
+			s.found = append(s.found, map[string]string{"instance": node, "jobid": fmt.Sprint(n), "user": "ann"})
+		}
+	}
+	u, err := url.Parse(s.url)
+	require.NoError(b, err)
+	j, err := NewSeveral(u.String(), u.String()+"/"+Instance, "")
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		require.NoError(b, j.Look(b.Context()))
+		require.InDelta(b, 20, testutil.ToFloat64(j.jobs), 0)
+	}
+}

@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// A job over two nodes, of which no exporter has all ranks, has the judge's verdict, in an alert too. A report from
+// Prometheus alone says the same and names no other rank. When one of the exporters is gone nothing is said.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	suite.Crowd(t)
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			near, far := suite.Exporter(t), suite.Exporter(t)
+			dir := suite.Dir(t)
+			prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{Rules: suite.RulesInSeconds(t),
+				Exporters: []*harness.Exporter{near, far}, Discovery: filepath.Join(dir, "*.json")})
+			address := filepath.Join(dir, "address")
+			suite.Start(t, []string{suite.Binary(), "judge", "--prometheus=" + prometheus.URL(), "--interval=2s",
+				"--match=" + `job="mpit"`, "--web.listen-address=127.0.0.1:0", "--web.address-file=" + address}, nil)
+			harness.Await(t, "the judge's address", func(context.Context) error {
+				text, err := os.ReadFile(address)
+				if err != nil {
+					return err
+				}
+				return os.WriteFile(filepath.Join(dir, "judge.json"),
+					fmt.Appendf(nil, `[{"targets": [%q]}]`, strings.TrimSpace(string(text))), 0o600)
+			})
+			start := func(how string) *harness.Run {
+				return suite.Run(t, harness.Job{MPI: mpi, Ranks: 3, Program: "stuck.c", Args: []string{how, harness.HoldDir},
+					Socket: near.Socket, ID: how, Exec: []string{"--calls"}, Before: mpi.Modest(),
+					Wrap: []string{"sh", "-c", `test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || ` +
+						"export MPIT_SOCKET='" + far.Socket + `'; exec "$@"`, "sh"}})
+			}
+			start("mismatch")
+			start("asleep").AtHold(t, "away", 1)
+			start("compute").AtHold(t, "away")
+			node, err := os.Hostname()
+			require.NoError(t, err)
+			verdicts := func(of string) string { return "mpit_job_verdict_info{" + of + "}" }
+			of := fmt.Sprintf(`jobid=%q, state=%q, rank="1", node=%q`, "mismatch", "deadlock", node)
+			prometheus.Await(t, verdicts(of), number(1))
+			prometheus.Await(t, verdicts(fmt.Sprintf(`jobid=%q, state=%q, rank="1", node=%q`, "asleep", "waiting", node)),
+				number(1))
+			prometheus.Await(t, verdicts(""), number(2)) // one a job, and none of those in which nothing stands out
+			harness.Await(t, "an alert", func(ctx context.Context) error {
+				alerts, err := prometheus.Alerts(ctx)
+				if err != nil {
+					return err
+				}
+				return findAlert(alerts, "MPIJobHung", harness.Labels{"jobid": "mismatch"},
+					"cannot go on: deadlock; the others wait for rank 1 on "+node)
+			})
+			answer := suite.Start(t, []string{suite.Binary(), "report", "--jobid=asleep", "--line", "--prometheus=" +
+				prometheus.URL()}, nil).Wait(t)
+			assert.Contains(t, answer.Stdout, "state=waiting ", answer.Stderr)
+			assert.NotRegexp(t, `rank [02]\b`, answer.Stdout)
+
+			far.Kill(t)
+			prometheus.Await(t, verdicts(""), number(0))
+		})
+	}
+}
