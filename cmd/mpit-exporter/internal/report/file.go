@@ -91,8 +91,8 @@ func (f *File) Dir() string { return f.path + ".nodes" }
 
 // Write writes what this node knows, and the report anew. Nodes may write at the same time: each writes until it has
 // seen nothing new, so that the last one has all of it. Parts of other jobs are left alone. Of several worlds, which a
-// job has that spawns, the report is of the one with most ranks. It must not be called twice at a time. place says where a rank has made its long call; nil:
-// module and offset are shown.
+// job has that spawns, the report is of the one with most ranks. It must not be called twice at a time. place says
+// where a rank has made its long call; nil: module and offset are shown.
 func (f *File) Write(ctx context.Context, own api.ValueList, place func(r *api.RankStatus) string) error {
 	reports := job.Of([]api.ValueList{own}, place)
 	if len(reports) == 0 && !f.written {
