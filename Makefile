@@ -166,6 +166,10 @@ test-e2e: build
 bench-cluster: build ## what the exporters of a cluster whose jobs come and go cost a Prometheus (BENCH_NODES=100 BENCH_RANKS=16 of each, BENCH_LOAD=80 %, BENCH_EXEC=--calls, BENCH_SPEED=8, BENCH_MINUTES=25, BENCH_AGENT=1: an agent and a receiver, too)
 	cd test && $(GO) test ./cluster -run '^$$' -bench Cluster -benchtime 1x -timeout 0 -v
 
+.PHONY: bench-rules
+bench-rules: build ## what each rule costs a Prometheus, in CPU a rank and minute (BENCH_NODES=32 BENCH_RANKS=32 of each)
+	cd test && $(GO) test ./cluster -run '^$$' -bench Rules -benchtime 1x -timeout 0 -v
+
 # BENCH_BESIDE: the path of another build of the exporter, in the same run. BENCH_FLAGS: such as -count 3, or -bench Node/.*/format=text$$
 .PHONY: bench-node
 bench-node: build ## one node with $BENCH_RANKS simulated ranks (1,024) in each format, with ranks that stop and come, beside client_golang

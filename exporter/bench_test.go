@@ -208,7 +208,7 @@ func BenchmarkExposition(b *testing.B) {
 				done() // the page knows the ranks
 			}
 			render := func() {
-				body := e.pages.page.Lock().board.Write(styles[f.way], 1)
+				body := e.pages.page.Lock().board.Write(formatOf[f.way], 1)
 				e.pages.page.Unlock()
 				body.Release()
 			}

@@ -37,8 +37,6 @@ type Config struct {
 	ControlVariables        []string
 	ControlVariableInterval time.Duration
 
-	Created bool // _created lines in OpenMetrics text; protobuf always has created timestamps
-
 	// FinalTaken is called when a rank's last sample stands on the page, and its connection is held open until it
 	// returns, for agents that wait for that in MPI_Finalize (mpit.WithHeldFinals). It is called concurrently, and must
 	// return in time by itself. nil: nobody is to wait.

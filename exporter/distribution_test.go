@@ -168,8 +168,8 @@ func TestPagesOfDistributions(t *testing.T) {
 					p.anew, p.counted = false, map[int32]uint64{}
 				}
 			}
-			families, explicit, exponential := n.eachWay()
-			sameSaid(rt, families, explicit, exponential, clock.Now())
+			families, points := n.eachWay()
+			sameSaid(rt, families, points, clock.Now())
 			page := bucketsOnPage(rt, families, family)
 			for of, buckets := range page {
 				for k, was := range last[of] {

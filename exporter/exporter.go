@@ -10,11 +10,11 @@
 // Begin reading at connection.serve, which serves the connection of one rank. There are three layers, each of which
 // knows only those before it, over the packages in internal:
 //
-//   - what is known of a rank: base.go and config.go (which all know), rank.go, taking.go (its answers), worlds.go,
-//     question.go, table.go;
-//   - what happens: registry.go (ranks come and go), takers.go (who waits for their last values), connection.go and
-//     final.go (what passes between a rank and the registry), inquiry.go (what else ranks are asked), round.go (asking
-//     all for a sample), pages.go (making the page) and result.go (what readers get);
+//   - what is known of a rank: base.go and config.go (which all know), rank.go (with the question that it is asked),
+//     taking.go (its answers), table.go (with its world);
+//   - what happens: registry.go (ranks come and go, and who waits for their last values), connection.go (what passes
+//     between a rank and the registry), inquiry.go (what else ranks are asked), round.go (asking all for a sample),
+//     pages.go (making the page) and result.go (what readers get);
 //   - what programs call: exporter.go, accept.go (who is let in), new.go, reload.go, handler.go, otel.go, source.go
 //     and control.go.
 package exporter

@@ -21,7 +21,7 @@ func FuzzExposition(f *testing.F) {
 	f.Add("time\x00", "\xff", "\n\"}", "\r\u2028", uint8(8), uint8(7), math.Float64bits(1e300))
 	f.Add("mpit_rank_up", "# EOF", "# HELP x y", "{}", uint8(1), uint8(4), uint64(1)<<63)
 	f.Add("share", "of", "é", "\\n", uint8(3), uint8(7), math.Float64bits(0.5))
-	e, err := New(Config{Mapper: newMapper(f), Created: true})
+	e, err := New(Config{Mapper: newMapper(f)})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -142,15 +142,11 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 		families = mergeFamilies(families, more)
 	}
 
-	var options []expfmt.EncoderOption
-	if h.e.cfg.Created {
-		options = append(options, expfmt.WithCreatedLines())
-	}
 	var own bytes.Buffer
 	// The exporter's own names need no escaping, and looking at each series to find that out costs as much as a
 	// rendering.
-	plain := expfmt.NewEncoder(&own, format.WithEscapingScheme(model.NoEscaping), options...)
-	escaping := expfmt.NewEncoder(&own, format, options...)
+	plain := expfmt.NewEncoder(&own, format.WithEscapingScheme(model.NoEscaping))
+	escaping := expfmt.NewEncoder(&own, format)
 	for _, f := range families {
 		encoder := plain
 		if foreign[f] {

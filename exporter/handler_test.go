@@ -101,7 +101,7 @@ func TestGoldenOfAnEndedRank(t *testing.T) {
 }
 
 func TestGoldenOpenMetrics(t *testing.T) {
-	n := everything(t, Config{Created: true})
+	n := everything(t, Config{})
 	w := get(n.Handler(), "/metrics", "Accept", acceptOpenMetrics)
 	require.Equal(t, http.StatusOK, w.Code)
 	assert.True(t, strings.HasPrefix(w.Header().Get("Content-Type"),
@@ -251,16 +251,6 @@ func TestFormatsAgree(t *testing.T) {
 	}
 	assert.Greater(t, stable, 100)
 	assert.Len(t, protobuf, len(text))
-}
-
-func TestCreatedLines(t *testing.T) {
-	for created, count := range map[bool]int{false: 0, true: 1} {
-		n := startNode(t, Config{Created: created})
-		n.connect(mpittest.New(small("1", 0)))
-		body := get(n.Handler(), "/metrics", "Accept", acceptOpenMetrics).Body.String()
-		assert.Equal(t, count, strings.Count(body, "\n"+of("mpit_calls_created", "1", 0)+" "))
-		assert.Zero(t, strings.Count(get(n.Handler(), "/metrics").Body.String(), "_created"), "never in text 0.0.4")
-	}
 }
 
 func TestCompression(t *testing.T) {

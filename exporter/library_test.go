@@ -93,7 +93,7 @@ func libraryRank(c *catalogue.Catalogue, clock *testClock) mpittest.Config {
 func startLibrary(t *testing.T, c *catalogue.Catalogue) (*node, *mpittest.Rank) {
 	t.Helper()
 	clock := newTestClock()
-	n := startNode(t, Config{Created: true, UserName: func(uint32) string { return "alice" }})
+	n := startNode(t, Config{UserName: func(uint32) string { return "alice" }})
 	r := mpittest.New(libraryRank(c, clock))
 	n.connect(r)
 	n.scrape()

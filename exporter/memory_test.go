@@ -68,7 +68,7 @@ const bytesPerSeries = 900
 // Ranks of one job cost little: what they have in common is there once.
 func TestMemoryOfASeries(t *testing.T) {
 	const ranks, series = 200, 100
-	exposition.New(nil).Write(exposition.Style{}, 1).Release()
+	exposition.New(nil).Write(exposition.Text, 1).Release()
 	before := liveHeap()
 	e, touch := benchExporter(t, ranks, series)
 	for range 2 {

@@ -68,8 +68,8 @@ func TestOwnFamiliesInOpenTelemetry(t *testing.T) {
 func TestNameOfExtremes(t *testing.T) {
 	name, _ := board.ByName()[mapping.ExtremeName].OTel()
 	n, _ := togetherNode(t, Config{})
-	_, explicit, _ := n.eachWay()
-	assert.True(t, slices.ContainsFunc(explicit, func(m metricdata.Metrics) bool { return m.Name == name }))
+	_, points := n.eachWay()
+	assert.True(t, slices.ContainsFunc(points, func(m metricdata.Metrics) bool { return m.Name == name }))
 }
 
 // Every family that the shipped rules make of a known variable has its name, and a kind that goes with its type; no

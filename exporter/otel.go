@@ -13,19 +13,9 @@ import (
 
 // OTelConfig says how a reader wants metric data.
 type OTelConfig struct {
-	// Exponential: timers are exponential histograms, of the scale mapping.NativeSchema or mapping.ExactSchema, instead
-	// of explicit buckets.
-	Exponential bool
-	Version     string // of the instrumentation scope: the build's. "": none
+	Version string // of the instrumentation scope: the build's. "": none
 	// Extra is read with the page, as Handler's extra gatherers are; of one that fails, what it has got. nil: none
 	Extra prometheus.Gatherer
-}
-
-func (cfg OTelConfig) way() way {
-	if cfg.Exponential {
-		return asExponential
-	}
-	return asPoints
 }
 
 // scopes is metric data with whose they are; nothing where there are none.
@@ -68,22 +58,11 @@ func (r *OTelReader) Read(ctx context.Context) (scopes []metricdata.ScopeMetrics
 	if !r.open() {
 		return nil, func() {}, errReaderClosed
 	}
-	l, err := r.e.rounds.gather(ctx, r.cfg.way())
+	l, err := r.e.rounds.gather(ctx, asPoints)
 	if err != nil {
 		return nil, func() {}, err
 	}
 	return r.cfg.scopes(r.e.pointsOf(l, r.cfg)), func() { r.took(l.ended) }, nil
-}
-
-// ReadEnded is Read of those ranks only that have ended and have not been delivered to this reader, with the
-// counters, histograms and watermarks that they share with other ranks (mpit_node_* and what rules show for ranks
-// together), as they stand. Nobody is asked. There is no scope where there is no such rank.
-func (r *OTelReader) ReadEnded() (scopes []metricdata.ScopeMetrics, delivered func(), err error) {
-	metrics, ended, err := r.readEnded()
-	if err != nil {
-		return nil, func() {}, err
-	}
-	return r.cfg.scopes(metrics), func() { r.took(ended) }, nil
 }
 
 // Ended gets a value when a rank has ended since the last was taken. It is never closed.
@@ -126,45 +105,4 @@ func (r *OTelReader) took(ended []ending) {
 			of.took[r.ended] = true
 		})
 	})
-}
-
-// readEnded returns what ranks have left that have ended and that the reader has not taken. With them come the groups
-// of their worlds, where their last values may stand alone.
-func (r *OTelReader) readEnded() (metrics []metricdata.Metrics, ended []ending, err error) {
-	if !r.open() {
-		return nil, nil, errReaderClosed
-	}
-	p := r.e.pages.page.Lock()
-	defer r.e.pages.page.Unlock()
-	defer p.recover(&err)
-	b := p.board
-	wanted := map[exposition.Owner]exposition.Portion{}
-	for _, end := range r.untaken(p.refresh()) {
-		is, together := b.Owners(&end.rank.Rank)
-		if is == nil {
-			continue
-		}
-		ended = append(ended, end)
-		wanted[is] = exposition.Whole
-		if together != nil {
-			wanted[together] = exposition.Lasting // the others are of ranks that nobody has asked now
-		}
-	}
-	if len(ended) == 0 {
-		return nil, nil, nil
-	}
-	return b.Points(exposition.PointStyle{At: r.e.now().Round(0), Exponential: r.cfg.Exponential, Only: wanted}), ended,
-		nil
-}
-
-// untaken returns those ended ranks that the reader has not taken.
-func (r *OTelReader) untaken(all []ending) (list []ending) {
-	g := r.e.lock()
-	defer g.unlock()
-	for _, end := range all {
-		if !end.rank.took[r.ended] {
-			list = append(list, end)
-		}
-	}
-	return list
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -64,20 +63,13 @@ func timeOfPoints(list []metricdata.Metrics) time.Time {
 	case metricdata.Histogram[float64]:
 		return data.DataPoints[0].Time
 	}
-	return list[0].Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0].Time
+	panic("no points")
 }
 
 // read reads all; deliver says that it has arrived.
 func (r testReader) read() (values map[string]float64, deliver func()) {
 	r.n.t.Helper()
 	scopes, deliver, err := r.Read(r.n.t.Context())
-	require.NoError(r.n.t, err)
-	return pointsOf(r.n.t, scopes), deliver
-}
-
-func (r testReader) readEnded() (values map[string]float64, deliver func()) {
-	r.n.t.Helper()
-	scopes, deliver, err := r.ReadEnded()
 	require.NoError(r.n.t, err)
 	return pointsOf(r.n.t, scopes), deliver
 }
@@ -93,7 +85,7 @@ func (n *node) dropped(reason string) float64 {
 func TestEndedRankStaysUntilAllReadersHaveIt(t *testing.T) {
 	clock := newTestClock()
 	n := startNode(t, Config{Retention: time.Minute}, withClock(clock))
-	first, second := n.reader(OTelConfig{}), n.reader(OTelConfig{Exponential: true})
+	first, second := n.reader(OTelConfig{}), n.reader(OTelConfig{})
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
 	n.finish(r, mpit.EndFinalize)
@@ -185,9 +177,6 @@ func TestClosedReaderHoldsNothing(t *testing.T) {
 	_, deliver, err := reader.Read(t.Context())
 	require.ErrorIs(t, err, errReaderClosed)
 	deliver()
-	_, deliver, err = reader.ReadEnded()
-	require.ErrorIs(t, err, errReaderClosed)
-	deliver()
 }
 
 // A reader that is closed while it reads leaves nothing behind.
@@ -209,77 +198,6 @@ func TestReaderClosedWhileItReads(t *testing.T) {
 	require.NoError(t, <-read)
 }
 
-func TestReadEnded(t *testing.T) {
-	n := startNode(t, Config{})
-	reader, other := n.reader(OTelConfig{Version: "1.2"}), n.reader(OTelConfig{})
-	stays, r, late := mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(small("1", 2))
-	n.connect(stays, r, late)
-	reader.read()
-	values, deliver := reader.readEnded()
-	assert.Empty(t, values)
-	deliver()
-
-	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 99))
-	require.NoError(t, stays.Set("calls", mpit.ClassCounter, 0, 77))
-	n.finish(r, mpit.EndFinalize)
-	check := func(values map[string]float64) {
-		t.Helper()
-		assert.Equal(t, 99.0, values[of("mpit_calls_total", "1", 1)])
-		assert.Equal(t, 0.0, values[of("mpit_rank_up", "1", 1)])
-		assert.Contains(t, values, of("mpit_waiting_time_seconds", "1", 1))
-		assert.Contains(t, values, of("mpit_rank_agent_cpu_seconds_total", "1", 1))
-		for key := range values {
-			assert.Contains(t, key, `rank="1"`, "of nobody else")
-			assert.NotContains(t, key, "mpit_depth_level", "it has ended")
-		}
-	}
-	scopes, _, err := reader.ReadEnded()
-	require.NoError(t, err)
-	assert.Equal(t, "1.2", scopes[0].Scope.Version)
-	check(pointsOf(t, scopes))
-	values, deliver = reader.readEnded()
-	check(values)
-	deliver()
-	values, _ = reader.readEnded()
-	assert.Empty(t, values, "it has been delivered")
-	values, _ = other.readEnded()
-	check(values)
-	page := n.scrape()
-	assert.Equal(t, 2.0, page["mpit_exporter_rounds_total"], "nobody was asked")
-	assert.Equal(t, 77.0, page[of("mpit_calls_total", "1", 0)])
-	assert.Equal(t, 2.0, page[of("mpit_rank_agent_samples_total", "1", 0)])
-
-	_, deliver = other.read()
-	deliver()
-	values, _ = other.readEnded()
-	assert.Empty(t, values, "it was among all others")
-}
-
-// What a rank had counted may stand in its group alone: it comes along, but for what living ranks have and were not
-// asked for.
-func TestReadEndedBringsGroups(t *testing.T) {
-	n := startNode(t, Config{}, merging(t, mapping.RankNode))
-	reader := n.reader(OTelConfig{})
-	stays, r, other := mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(small("2", 0))
-	n.connect(stays, r, other)
-	reader.read()
-	require.NoError(t, r.Set("calls", mpit.ClassCounter, 0, 90))
-	require.NoError(t, r.Set("peak", mpit.ClassHighWatermark, 0, 70))
-	n.finish(r, mpit.EndFinalize)
-	values, deliver := reader.readEnded()
-	assert.Equal(t, 100.0, values[ofAll("mpit_calls_total")])
-	assert.Equal(t, 70.0, values[ofAll("mpit_peak_highwatermark")])
-	assert.Equal(t, 1.0, values[extremeOfPeak])
-	assert.Contains(t, values, ended("finalize")[:len("mpit_rank_end_info")]+`{jobid="1",rank="1",reason="finalize",user="alice",world="0"}`)
-	assert.NotContains(t, values, ofAll("mpit_depth_level"))
-	for key := range values {
-		assert.NotContains(t, key, `jobid="2"`)
-	}
-	deliver()
-	values, _ = reader.readEnded()
-	assert.Empty(t, values)
-}
-
 // A rank that comes back was not at its end; what is delivered of that does not stand for the next.
 func TestRankThatEndsTwice(t *testing.T) {
 	clock := newTestClock()
@@ -298,14 +216,16 @@ func TestRankThatEndsTwice(t *testing.T) {
 	n.scrape()
 	first()
 	n.finish(r, mpit.EndFinalize)
-	values, second := reader.readEnded()
+	n.scrape()
+	values, second := reader.read()
 	assert.Contains(t, values, ended("finalize"))
+	clock.advance(DefaultRetention)
 	first()
-	values, _ = reader.readEnded()
+	values, _ = reader.read()
 	assert.Contains(t, values, ended("finalize"))
 	second()
-	values, _ = reader.readEnded()
-	assert.Empty(t, values)
+	values, _ = reader.read()
+	assert.NotContains(t, values, ended("finalize"))
 }
 
 func TestReadersAreToldOfEnds(t *testing.T) {
@@ -378,7 +298,7 @@ func TestEndedRankMakesWayWhenReadersHaveIt(t *testing.T) {
 func TestReadersAndScrapersShareARound(t *testing.T) {
 	n := startNode(t, Config{}, oneRound)
 	a, b := n.reader(OTelConfig{}), n.reader(OTelConfig{})
-	x := n.reader(OTelConfig{Exponential: true})
+	x := n.reader(OTelConfig{Version: "1.2"})
 	r := mpittest.New(small("1", 0))
 	n.connect(r)
 	r.Stall(true)
@@ -450,31 +370,6 @@ func TestReadWithALateRank(t *testing.T) {
 	assert.Equal(t, 0.0, values[of("mpit_rank_up", "1", 0)])
 	assert.Equal(t, 10.0, values[of("mpit_calls_total", "1", 0)])
 	assert.NotContains(t, values, of("mpit_depth_level", "1", 0))
-}
-
-// Each reader has the histograms that it asked for, whichever way it reads.
-func TestReadersChooseTheirHistograms(t *testing.T) {
-	n := startNode(t, Config{})
-	r := mpittest.New(small("1", 0))
-	n.connect(r)
-	explicit, exponential := n.reader(OTelConfig{}), n.reader(OTelConfig{Exponential: true})
-	isExponential := func(scopes []metricdata.ScopeMetrics, _ func(), err error) bool {
-		t.Helper()
-		require.NoError(t, err)
-		for _, m := range scopes[0].Metrics {
-			if m.Name == "mpit.waiting.time" {
-				_, is := m.Data.(metricdata.ExponentialHistogram[float64])
-				return is
-			}
-		}
-		require.Fail(t, "no histogram")
-		return false
-	}
-	assert.False(t, isExponential(explicit.Read(t.Context())))
-	assert.True(t, isExponential(exponential.Read(t.Context())))
-	n.finish(r, mpit.EndFinalize)
-	assert.False(t, isExponential(explicit.ReadEnded()))
-	assert.True(t, isExponential(exponential.ReadEnded()))
 }
 
 // What else a reader wants is read with the page, under names that are translated back; what doesn't say since when it

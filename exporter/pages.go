@@ -94,28 +94,22 @@ func (p *page) recover(err *error) {
 func (p *page) make(want readers) *result {
 	b := p.board
 	r := &result{ended: p.refresh()}
-	for w, style := range styles {
+	for w, format := range formatOf {
 		if want[w] > 0 {
-			style.Created = p.cfg.Created
-			r.bodies[w] = b.Write(style, want[w])
+			r.bodies[w] = b.Write(format, want[w])
 		}
 	}
 	r.at = p.now().Round(0) // by the wall clock alone
-	for _, w := range []way{asPoints, asExponential} {
-		style := exposition.PointStyle{At: r.at, Exponential: w == asExponential}
-		for range want[w] {
-			r.data[w].list = append(r.data[w].list, b.Points(style))
-		}
+	for range want[asPoints] {
+		r.data.list = append(r.data.list, b.Points(r.at))
 	}
 	p.setSelf()
 	var err error
 	if r.own, err = p.self.Gather(); err != nil {
 		p.log.Error("gathering the exporter's metrics of itself failed", "err", err)
 	}
-	for _, w := range []way{asPoints, asExponential} {
-		for i, list := range r.data[w].list {
-			r.data[w].list[i] = append(list, exposition.OwnPoints(r.own, board.ByName(), r.at, p.started)...)
-		}
+	for i, list := range r.data.list {
+		r.data.list[i] = append(list, exposition.OwnPoints(r.own, board.ByName(), r.at, p.started)...)
 	}
 	return r
 }

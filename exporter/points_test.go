@@ -30,7 +30,7 @@ type said struct {
 	count      uint64
 	sum        string
 	buckets    string // explicit ones, cumulative
-	native     string // or exponential, by Prometheus' numbers; "": there are none
+	native     string // by Prometheus' numbers; "": there are none
 }
 
 func bitsOf(x float64) string { return fmt.Sprintf("%v (%x)", x, math.Float64bits(x)) }
@@ -168,19 +168,6 @@ func saidInPoints(t require.TestingT, list []metricdata.Metrics, at time.Time) m
 				require.Equal(t, p.Count, total)
 				add(otlptranslator.MetricTypeHistogram, p.Attributes, p.Time, s)
 			}
-		case metricdata.ExponentialHistogram[float64]:
-			require.Equal(t, metricdata.CumulativeTemporality, data.Temporality)
-			for _, p := range data.DataPoints {
-				s := said{kind: "histogram", began: timeOf(p.StartTime), count: p.Count, sum: bitsOf(p.Sum)}
-				s.native = fmt.Sprintf("schema %d, up to %v:%d ", p.Scale, p.ZeroThreshold, p.ZeroCount)
-				total := p.ZeroCount
-				for i, n := range p.PositiveBucket.Counts {
-					s.native += bucketOf(p.PositiveBucket.Offset+int32(i)+1, n)
-					total += n
-				}
-				require.Equal(t, p.Count, total)
-				add(otlptranslator.MetricTypeExponentialHistogram, p.Attributes, p.Time, s)
-			}
 		default:
 			require.Fail(t, "unknown data", "%T", data)
 		}
@@ -205,40 +192,26 @@ func startsAreKnown(t require.TestingT, list []metricdata.Metrics) {
 	}
 }
 
-// eachWay is the page in three ways at one moment.
-func (n *node) eachWay() (families []*dto.MetricFamily, explicit, exponential []metricdata.Metrics) {
+// eachWay is the page in two ways at one moment.
+func (n *node) eachWay() (families []*dto.MetricFamily, points []metricdata.Metrics) {
 	n.t.Helper()
 	n.scrape() // what there is
 	want := readers{}
-	want[asProtobuf], want[asPoints], want[asExponential] = 1, 1, 1
+	want[asProtobuf], want[asPoints] = 1, 1
 	r, err := n.pages.commit(&questions{}, want)
 	require.NoError(n.t, err)
-	startsAreKnown(n.t, r.data[asPoints].list[0])
-	return mergeFamilies(familiesOf(r.bodies[asProtobuf]), r.own), r.data[asPoints].list[0], r.data[asExponential].list[0]
+	startsAreKnown(n.t, r.data.list[0])
+	return mergeFamilies(familiesOf(r.bodies[asProtobuf]), r.own), r.data.list[0]
 }
 
-// sameSaid compares the page in three ways, series by series.
-func sameSaid(t require.TestingT, families []*dto.MetricFamily, explicit, exponential []metricdata.Metrics,
-	at time.Time) {
-	page := saidOnPage(families)
+// sameSaid compares the page in two ways, series by series.
+func sameSaid(t require.TestingT, families []*dto.MetricFamily, points []metricdata.Metrics, at time.Time) {
 	want := map[string]said{}
-	for key, s := range page {
+	for key, s := range saidOnPage(families) {
 		s.native = ""
 		want[key] = s
 	}
-	assert.Equal(t, want, saidInPoints(t, explicit, at))
-
-	want = map[string]said{}
-	for key, s := range page {
-		switch {
-		case s.native != "":
-			s.buckets = ""
-		case s.kind == "histogram" && !strings.HasPrefix(key, Prefix):
-			continue // its buckets don't hold what is counted
-		}
-		want[key] = s
-	}
-	assert.Equal(t, want, saidInPoints(t, exponential, at))
+	assert.Equal(t, want, saidInPoints(t, points, at))
 }
 
 // What is in metric data is what stands on /metrics at that moment, of each library whose variables are known.
@@ -251,9 +224,9 @@ func TestPointsOfLibraries(t *testing.T) {
 			g := n.lock()
 			n.now = clock.Now
 			g.unlock()
-			families, explicit, exponential := n.eachWay()
-			assert.Greater(t, len(explicit), 30)
-			sameSaid(t, families, explicit, exponential, clock.Now())
+			families, points := n.eachWay()
+			assert.Greater(t, len(points), 30)
+			sameSaid(t, families, points, clock.Now())
 		})
 	}
 }
@@ -266,7 +239,7 @@ func TestPointsOfEverything(t *testing.T) {
 	n.connect(mpittest.New(mpittest.Everything()), mpittest.New(small("1", 0)))
 	n.scrape()
 	n.settle()
-	families, explicit, exponential := n.eachWay()
+	families, points := n.eachWay()
 	names := map[string]bool{}
 	for _, f := range families {
 		names[f.GetName()] = true
@@ -280,7 +253,7 @@ func TestPointsOfEverything(t *testing.T) {
 				f.Name)
 		}
 	}
-	sameSaid(t, families, explicit, exponential, clock.Now())
+	sameSaid(t, families, points, clock.Now())
 }
 
 // Ranks that are late, have ended, share labels or series, and counters that have been reset.
@@ -291,9 +264,9 @@ func TestPointsOfRanksInTrouble(t *testing.T) {
 		rules.Rule{Match: rules.Match{Class: rules.List{"highwatermark"}}, Rank: mapping.RankNode}))
 	check := func() map[string]said {
 		t.Helper()
-		families, explicit, exponential := n.eachWay()
-		sameSaid(t, families, explicit, exponential, clock.Now())
-		return saidInPoints(t, explicit, clock.Now())
+		families, points := n.eachWay()
+		sameSaid(t, families, points, clock.Now())
+		return saidInPoints(t, points, clock.Now())
 	}
 	var ranks []*mpittest.Rank
 	for i := range 4 {
@@ -332,7 +305,7 @@ func TestPointsOfRanksInTrouble(t *testing.T) {
 func TestKindsInOpenTelemetry(t *testing.T) {
 	n := everything(t, Config{})
 	n.connect(mpittest.New(small("1", 0)))
-	_, explicit, exponential := n.eachWay()
+	_, points := n.eachWay()
 	kinds := func(list []metricdata.Metrics) map[string]string {
 		kinds := map[string]string{}
 		for _, m := range list {
@@ -359,7 +332,5 @@ func TestKindsInOpenTelemetry(t *testing.T) {
 		"mpit.exporter.round_duration": "Histogram s",
 		"mpit.exporter.config_reloads": "Sum true {attempt}",
 	}
-	assert.Subset(t, kinds(explicit), want)
-	want["mpit.waiting.time"] = "ExponentialHistogram s"
-	assert.Subset(t, kinds(exponential), want, "the exporter's own have explicit buckets only")
+	assert.Subset(t, kinds(points), want)
 }

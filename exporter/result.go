@@ -19,17 +19,14 @@ const (
 	asText way = iota
 	asOpenMetrics
 	asProtobuf
-	asValues      // not at all: the reader looks at its series
-	asPoints      // metric data of OpenTelemetry
-	asExponential // the same with exponential histograms
+	asValues // not at all: the reader looks at its series
+	asPoints // metric data of OpenTelemetry
 	ways
 )
 
-// styles are those of the ways in which the page is written.
-var styles = map[way]exposition.Style{
-	asText:        {Format: exposition.Text},
-	asOpenMetrics: {Format: exposition.OpenMetrics},
-	asProtobuf:    {Format: exposition.Protobuf},
+// formatOf is what the page is written as.
+var formatOf = map[way]exposition.Format{
+	asText: exposition.Text, asOpenMetrics: exposition.OpenMetrics, asProtobuf: exposition.Protobuf,
 }
 
 // readers is how many there are that want each.
@@ -38,7 +35,7 @@ type readers [ways]int
 // result is a page as its readers want it: each way is made once, for all who wait for it, and counts them already.
 type result struct {
 	bodies [ways]*body.Body    // the page as it is written, without own; nil: nobody wants it
-	data   [ways]copies        // the page as metric data, with own
+	data   copies              // the page as metric data, with own
 	own    []*dto.MetricFamily // the exporter's figures of itself, which nobody changes
 	at     time.Time           // of metric data
 	ended  []ending
@@ -76,7 +73,7 @@ func (l *lease) release() {
 
 // points is the reader's copy of the metric data; it is called once.
 func (l *lease) points() []metricdata.Metrics {
-	c := &l.data[l.way]
+	c := &l.data
 	return c.list[c.taken.Add(1)-1]
 }
 

@@ -52,6 +52,13 @@ func (e *Exporter) Window(ctx context.Context) (api.ValueList, error) {
 		}}), nil
 }
 
+// CallTimes returns of what stands on the page what a verdict is made of: the ranks, and the time and number of their
+// calls, within the same bounds. It asks no rank.
+func (e *Exporter) CallTimes() api.ValueList {
+	return source{e}.values(api.Selector{}, api.Bounds{Series: maxWindowSeries, Bytes: 2 * maxValueBytes, Bare: true,
+		Of: func(of *exposition.Shown) bool { return of.Name() == "mpit_call_time_seconds" }})
+}
+
 // bring brings the page up to date for such ranks: it asks all ranks as a scrape does, together with scrapes that begin
 // at that time, unless they have been asked within the last second or, with fresh, since the call; the deadline of ctx
 // (10 s where it has none) is theirs. It does not count as a scrape: ended ranks stay for those who haven't seen them.

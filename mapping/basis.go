@@ -23,8 +23,8 @@ type Basis struct {
 	Sizes    []float64     // the same of distributions of sizes, in bytes
 }
 
-// NewBasis fills in defaults: "" is RankKeep, an interval of 0 is 10 s, nil buckets are DefaultBuckets.
-func NewBasis(ranks RankMode, interval time.Duration, buckets []float64) (*Basis, error) {
+// NewBasis fills in defaults: "" is RankKeep, an interval of 0 is 10 s.
+func NewBasis(ranks RankMode, interval time.Duration) (*Basis, error) {
 	b := &Basis{Ranks: cmp.Or(ranks, RankKeep), Interval: cmp.Or(interval, defaultTimerInterval),
 		Buckets: DefaultBuckets(), Exact: powers(-20, 4), Sizes: powers(0, 26)}
 	if !slices.Contains(rankModes[:], b.Ranks) {
@@ -32,12 +32,6 @@ func NewBasis(ranks RankMode, interval time.Duration, buckets []float64) (*Basis
 	}
 	if b.Interval < 0 {
 		return nil, fmt.Errorf("timer interval %v is below zero", b.Interval)
-	}
-	if buckets != nil {
-		b.Buckets = slices.Clone(buckets)
-	}
-	if err := CheckBuckets(b.Buckets); err != nil {
-		return nil, fmt.Errorf("buckets of timers: %w", err)
 	}
 	return b, nil
 }

@@ -58,42 +58,8 @@ func (h *Histogram) first() int {
 // maxNative is how many native buckets a histogram has at most.
 const maxNative = 1024
 
-// Lower gives a histogram a lower schema, so that it can have the observations of one that has it. Schemas never rise
-// again.
-func (h *Histogram) Lower(schema int32) {
-	if h.Schema > schema {
-		h.Native, h.Schema = lowered(h.Native, h.Schema, schema), schema
-	}
-}
-
-// lowered is native buckets in those of a lower schema, or the same.
-func lowered(native []NativeBucket, from, to int32) []NativeBucket {
-	if from <= to {
-		return native
-	}
-	var h Histogram
-	for _, b := range native {
-		h.addNative(lowerIndex(b.Index, from, to), b.Count)
-	}
-	return h.Native
-}
-
-// lowerIndex is the bucket of a lower schema that has all of one of a higher; of the same schema it is that bucket.
-func lowerIndex(index, from, to int32) int32 {
-	if from <= to {
-		return index
-	}
-	by := from - to
-	return (index + 1<<by - 1) >> by
-}
-
-// AddNative adds n observations of a bucket of a histogram with that schema, which is no lower than this one's.
-func (h *Histogram) AddNative(schema, index int32, n uint64) {
-	h.addNative(lowerIndex(index, schema, h.Schema), n)
-}
-
-// addNative adds n to a native bucket. Of more than maxNative the rest is left out; the classic ones have it.
-func (h *Histogram) addNative(index int32, n uint64) {
+// AddNative adds n to a native bucket. Of more than maxNative the rest is left out; the classic ones have it.
+func (h *Histogram) AddNative(index int32, n uint64) {
 	i, found := slices.BinarySearchFunc(h.Native, index, func(b NativeBucket, index int32) int {
 		return int(b.Index) - int(index)
 	})
@@ -138,7 +104,7 @@ func (h *Histogram) Rise(was, now []uint64) {
 			h.NativeZero += n
 			continue
 		}
-		h.addNative(int32(first+k), n)
+		h.AddNative(int32(first+k), n)
 	}
 }
 
@@ -153,5 +119,5 @@ func (h *Histogram) Add(x float64, n uint64) {
 		h.NativeZero += n
 		return
 	}
-	h.addNative(int32(math.Ceil(math.Log2(x)*(1<<NativeSchema))), n)
+	h.AddNative(int32(math.Ceil(math.Log2(x)*(1<<NativeSchema))), n)
 }

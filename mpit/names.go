@@ -202,8 +202,6 @@ var statusNames = names{what: "status", list: []string{"fresh", "busy", "passive
 // String returns "fresh", "busy", "passive", "final" or "paused".
 func (s SampleStatus) String() string { return statusNames.format(uint8(s)) }
 
-var kindNames = names{what: "kind", list: []string{"send", "wait", "collective", "file", "poll"}}
-
 var abiNames = names{what: "ABI", list: []string{"unknown", "Open MPI", "MPICH", "MPI standard"}}
 
 // String returns the name of the libraries that have the ABI, or "MPI standard".

@@ -230,9 +230,6 @@ const (
 	CallKinds                      // how many there are
 )
 
-// String is the kind in lower case, as in labels.
-func (k CallKind) String() string { return kindNames.format(uint8(k)) }
-
 // UnderWay is what the call profile says of one moment: that of the request, whatever the sample's Status is. None of
 // it needs MPI_T, so that a passive rank tells it too.
 type UnderWay struct {

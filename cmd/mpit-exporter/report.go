@@ -202,34 +202,13 @@ const maxLines = 20
 type manyJobs []*job.Report
 
 func (m manyJobs) Error() string {
-	jobs, ids, users := map[[2]string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, r := range m {
-		jobs[[2]string{r.Job.ID, r.Job.User}], ids[r.Job.ID], users[r.Job.User] = true, true, true
-	}
-	there := fmt.Sprintf("there are %d jobs", len(jobs))
-	switch {
-	case len(jobs) == 1:
-		there = fmt.Sprintf("the job has %d MPI_COMM_WORLDs", len(m))
-	case len(jobs) < len(m):
-		there += fmt.Sprintf(" with %d MPI_COMM_WORLDs", len(m))
-	}
-	var by []string
-	for _, flag := range []struct {
-		name string
-		of   bool
-	}{{"--jobid", len(ids) > 1}, {"--user", len(users) > 1}, {"--world", len(jobs) < len(m)}} {
-		if flag.of {
-			by = append(by, flag.name)
-		}
-	}
-	return there + "; choose one with " + strings.Join(by, " or ")
+	return fmt.Sprintf("there are %d MPI_COMM_WORLDs; choose one with --jobid, --user or --world", len(m))
 }
 
 // Lines has a line for each of the first maxLines worlds; those that need attention come first.
 func (m manyJobs) Lines() []string {
-	lines := []string{fmt.Sprintf("%s: report: %s:", cli.ProgramName, m)}
-	for _, r := range slices.SortedStableFunc(slices.Values(m),
-		func(a, b *job.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }) {
+	lines := []string{fmt.Sprintf("%s: report: %v:", cli.ProgramName, m)}
+	for _, r := range job.ByNeed(m) {
 		state := "runs"
 		if r.Job.Ended != nil {
 			state = "ended " + r.Job.Ended.Local().Format(time.DateTime)

@@ -32,7 +32,6 @@ type serveCommand struct {
 	maxRequests   int
 	maxConns      int
 	addressFile   string
-	created       bool
 	pprof         bool
 	lifecycle     bool
 
@@ -58,8 +57,6 @@ func newServeCommand(app *kingpin.Application) *serveCommand {
 		Default("512").IntVar(&c.maxConns)
 	cmd.Flag("web.address-file", "File to write the addresses to that are listened on, one in a line: of use with "+
 		"port 0.").PlaceHolder("FILE").StringVar(&c.addressFile)
-	cmd.Flag("web.created-timestamps", "Write _created lines in OpenMetrics text. Protobuf has created timestamps "+
-		"always.").BoolVar(&c.created)
 	cmd.Flag("web.enable-pprof", "Serve Go's profiles under /debug/pprof/.").BoolVar(&c.pprof)
 	cmd.Flag("web.enable-lifecycle", "Let POST /-/reload read the rule files anew, as SIGHUP does.").
 		BoolVar(&c.lifecycle)
@@ -96,7 +93,7 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 	defer func() { httpserver.CloseAll(listeners) }()
 	paged := c.own == nil || c.own.Paged()
 	options := node.Options{
-		Connections: c.maxConns, Created: c.created,
+		Connections: c.maxConns,
 		Listen: func() (err error) {
 			if paged {
 				listeners, err = httpserver.Listen(c.web)

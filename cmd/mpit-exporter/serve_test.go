@@ -111,43 +111,6 @@ func TestServeFlags(t *testing.T) {
 	assert.Contains(t, e.log(t), `"agent_socket":`)
 }
 
-// TestCreatedTimestamps: in text they are lines of their own, which not everybody wants.
-func TestCreatedTimestamps(t *testing.T) {
-	for _, flags := range [][]string{nil, {"--web.created-timestamps"}} {
-		e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), flags...)
-		connect(t, e)
-		awaitPage(t, e, "\nmpit_rank_up{")
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+"/metrics", http.NoBody)
-		require.NoError(t, err)
-		request.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
-		request.Close = true
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		var lines int
-		body := make([]byte, 0, 1<<20)
-		buffer := make([]byte, 64<<10)
-		for {
-			n, err := response.Body.Read(buffer)
-			body = append(body, buffer[:n]...)
-			if err != nil {
-				break
-			}
-		}
-		require.NoError(t, response.Body.Close())
-		for line := range strings.Lines(string(body)) {
-			name, _, _ := strings.Cut(line, "{")
-			if strings.HasSuffix(name, "_created") {
-				lines++
-			}
-		}
-		if flags == nil {
-			assert.Zero(t, lines)
-		} else {
-			assert.NotZero(t, lines)
-		}
-	}
-}
-
 // TestSignalEndsCleanly: status 0, and neither the socket nor the address file stays. What a rank says at its end is
 // not waited for.
 func TestSignalEndsCleanly(t *testing.T) {

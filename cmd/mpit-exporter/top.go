@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,8 +95,7 @@ func (c *topCommand) look(ctx context.Context, q *topState) (a answer) {
 	if a.err = c.exporter.With("window", window.String()).Get(ctx, c.name, "", "report", &list); a.err != nil {
 		return a
 	}
-	a.reports = list.Reports
-	slices.SortStableFunc(a.reports, func(x, y *job.Report) int { return cmp.Compare(x.Needs(), y.Needs()) })
+	a.reports = job.ByNeed(list.Reports)
 	client.OwnFirst(a.reports, uidOf)
 	a.values = map[jobKey]*api.ValueList{}
 	view := top.View{Reports: a.reports, Raw: q.raw}

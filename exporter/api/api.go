@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/respond"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/turns"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
 
@@ -45,7 +46,7 @@ type Source interface {
 //
 // Errors are {"error": "…"}. Answers are made in turns.
 func Handler(of Source, turns *Turns, log *slog.Logger) http.Handler {
-	h := &handler{Source: of, answer: respond.Writer{Log: log}, turns: turns, asks: newAsks()}
+	h := &handler{Source: of, answer: respond.Writer{Log: log}, turns: turns, held: newShare(maxAskedBytes)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/ranks", func(w http.ResponseWriter, req *http.Request) {
 		h.inTurn(w, req, func() { h.answer.JSON(w, http.StatusOK, RankList{Ranks: h.Ranks()}) })
@@ -58,8 +59,9 @@ func Handler(of Source, turns *Turns, log *slog.Logger) http.Handler {
 type handler struct {
 	Source
 	answer respond.Writer
-	turns  *Turns
-	asks   *asks
+	turns  *Turns              // whose answers are made
+	users  turns.Turns[uint32] // whose ranks are asked
+	held   *share              // in bytes, by catalogues
 }
 
 // inTurn makes an answer when there are not too many that are being made.

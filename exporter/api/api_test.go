@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
-	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // slowSource knows no ranks, and says so when it may.
@@ -84,86 +82,26 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 	assert.Contains(t, order[:4], "192.0.2.3", "another address's is among the next: %v", order)
 }
 
-// A rank is asked once for all who wait; ranks of a user that don't answer leave others' to be asked; what answers
-// hold is bounded.
-func TestAsksAreShared(t *testing.T) {
-	as := newAsks()
-	answer := make(chan struct{})
-	asked := make(chan int, 100)
-	rank := func(uid uint32, number int) Connected {
-		return Connected{Session: new(mpit.Session), Status: RankStatus{UID: uid, Rank: number}}
-	}
-	read := func(number int) func(context.Context) (Catalogue, error) {
-		return func(context.Context) (Catalogue, error) {
-			asked <- number
-			<-answer
-			return Catalogue{}, nil
-		}
-	}
-	var all sync.WaitGroup
-	results := make(chan *ask, 100)
-	ask := func(ctx context.Context, r Connected) error {
-		a, err := as.catalogue(ctx, r, read(r.Status.Rank))
-		if err == nil {
-			results <- a
-		}
-		return err
-	}
-	silent := rank(1, 1)
-	for range 20 {
-		all.Go(func() { assert.NoError(t, ask(t.Context(), silent)) })
-	}
-	assert.Equal(t, 1, <-asked)
-	require.Eventually(t, func() bool {
-		as.mu.Lock()
-		defer as.mu.Unlock()
-		return as.pending[silent.Session].holders == 20
-	}, time.Minute, time.Millisecond)
-	for n := range maxAsks / 2 {
-		all.Go(func() { assert.NoError(t, ask(t.Context(), rank(1, 2+n))) })
-	}
-	for range maxAsks/2 - 1 {
-		<-asked
-	}
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorContains(t, ask(canceled, rank(1, 99)), "4 ranks of user", "his share is used up")
-	all.Go(func() { assert.NoError(t, ask(t.Context(), rank(2, 50))) })
-	assert.Equal(t, 50, <-asked, "another user's")
-	close(answer)
-	all.Wait()
-	assert.Empty(t, as.pending)
-	assert.Zero(t, as.under.used)
-	assert.NotZero(t, as.held.used)
-	close(results)
-	for a := range results {
-		as.release(a)
-	}
-	assert.Zero(t, as.held.used)
-	assert.Len(t, asked, 1, "the one that waited for its turn")
-}
-
 // Catalogues that requests have are bounded in bytes; whose are too much is told so.
 func TestAskedBytesAreBounded(t *testing.T) {
-	as := newAsks()
+	h := &handler{held: newShare(maxAskedBytes)}
 	large := Catalogue{Objects: []ObjectStatus{{Name: strings.Repeat("x", maxCatalogueBytes/2)}}}
-	read := func(context.Context) (Catalogue, error) { return large, nil }
-	held := []*ask{}
+	sizes := map[uint32]int{}
 	for uid := range uint32(50) {
-		for {
-			a, err := as.catalogue(t.Context(), Connected{Session: new(mpit.Session), Status: RankStatus{UID: uid}}, read)
-			if err != nil {
-				require.ErrorContains(t, err, "too much memory")
-				break
-			}
-			held = append(held, a)
+		large.Rank.UID = uid
+		a := h.hold(large)
+		for ; a.err == nil; a = h.hold(large) {
+			sizes[uid] += a.size
 		}
-		require.LessOrEqual(t, as.held.used, maxAskedBytes)
+		require.ErrorContains(t, a.err, "too much memory")
+		require.LessOrEqual(t, h.held.used, maxAskedBytes)
 	}
-	for _, a := range held {
-		as.release(a)
+	assert.Greater(t, len(sizes), 1, "the first user has not all")
+	for uid, size := range sizes {
+		h.held.give(uid, size)
 	}
-	assert.Zero(t, as.held.used)
+	assert.Zero(t, h.held.used)
+	assert.Empty(t, h.held.users)
 }
 
 // Users share an answer: none gets less than an equal part because others have more, whatever their jobs are called,
@@ -246,25 +184,34 @@ func TestChoose(t *testing.T) {
 	assert.Len(t, out, 4)
 }
 
-// However many requests there are for the ranks of one user, no more than a few wait for them.
+// Ranks of a user serve one request after the other, and no more than a few wait for them; those of others are asked
+// meanwhile.
 func TestRequestsForOneUsersRanksAreBounded(t *testing.T) {
-	of := func(uids ...uint32) (chosen [][]Connected) {
-		for _, uid := range uids {
-			chosen = append(chosen, []Connected{{Status: RankStatus{UID: uid}}})
-		}
-		return chosen
+	h := &handler{}
+	leave, err := h.turnOf(t.Context(), 1)
+	require.NoError(t, err)
+	waiting, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	for n := range maxAskers - 1 {
+		go func() {
+			_, err := h.turnOf(waiting, 1)
+			failed <- err
+		}()
+		require.Eventually(t, func() bool { return h.users.Users(1) == 2+n }, time.Minute, time.Microsecond)
 	}
-	as := newAsks()
-	for range maxAskers {
-		assert.True(t, as.come(of(1, 1))[1])
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = h.turnOf(ended, 1)
+	require.EqualError(t, err, "4 requests are waiting for ranks of user 1 already; try again soon")
+	other, err := h.turnOf(t.Context(), 2)
+	require.NoError(t, err)
+	other()
+	cancel()
+	for range maxAskers - 1 {
+		require.ErrorContains(t, <-failed, "waiting for other requests for ranks of user 1")
 	}
-	admitted := as.come(of(1, 2))
-	assert.Equal(t, map[uint32]bool{1: false, 2: true}, admitted)
-	as.leave(admitted)
-	as.leave(map[uint32]bool{1: true})
-	assert.True(t, as.come(of(1))[1])
-	for range maxAskers {
-		as.leave(map[uint32]bool{1: true})
-	}
-	assert.Empty(t, as.askers)
+	leave()
+	leave, err = h.turnOf(t.Context(), 1)
+	require.NoError(t, err)
+	leave()
 }

@@ -84,6 +84,7 @@ type Values struct {
 type Bounds struct {
 	Series, Bytes int                             // about, for all users; a rank counts as a series
 	Of            func(of *exposition.Shown) bool // chooses families; nil: all
+	Bare          bool                            // histograms come without buckets
 }
 
 // room is the room that is left in an answer for a user's ranks.
@@ -212,12 +213,18 @@ type rankVariables struct {
 	byMetric map[string][]int
 }
 
-// newVariables indexes the variables of a rank, as far as they are known.
+// newVariables returns the variables of a rank, as far as they are known.
 func newVariables(catalogue *mpit.Variables, infos []variables.Info) *rankVariables {
-	x := &rankVariables{infos: infos, byMetric: map[string][]int{}}
+	x := &rankVariables{infos: infos}
 	if catalogue != nil {
 		x.raw = catalogue.ByID
 	}
+	return x
+}
+
+// index makes byMetric: late, as what a scrape asks of most ranks is empty.
+func (x *rankVariables) index() {
+	x.byMetric = map[string][]int{}
 	for i := range x.infos {
 		for _, m := range []*mapping.Metric{x.infos[i].Metric, x.infos[i].Ratio} {
 			if m != nil {
@@ -225,12 +232,14 @@ func newVariables(catalogue *mpit.Variables, infos []variables.Info) *rankVariab
 			}
 		}
 	}
-	return x
 }
 
 // find returns the place of the variable that a series is of, -1 if the rank has no such variable: a merged series
 // may be of another rank.
 func (x *rankVariables) find(s *mapping.Series) int {
+	if x.byMetric == nil {
+		x.index()
+	}
 	list, ok := x.byMetric[s.Metric.Name]
 	if !ok {
 		list = x.byMetric[mapping.RankName(s.Metric.Name)]
@@ -253,7 +262,7 @@ func (x *rankVariables) values(all []exposition.Shown, which *Bounds, room *room
 		}
 		begun := map[int]int{} // where in list each variable of the family is
 		for place := range of.Len() {
-			v := seriesValue(&of, place)
+			v := seriesValue(&of, place, which.Bare)
 			if !room.take(&v) {
 				cut++
 				continue
@@ -285,7 +294,7 @@ func (x *rankVariables) variable(i int, m *mapping.Metric) VariableValues {
 	return v
 }
 
-func seriesValue(of *exposition.Shown, i int) SeriesValue {
+func seriesValue(of *exposition.Shown, i int, bare bool) SeriesValue {
 	var v SeriesValue
 	if own := of.Series(i).Labels; len(own) > 0 {
 		v.Labels = make(map[string]string, len(own))
@@ -296,7 +305,7 @@ func seriesValue(of *exposition.Shown, i int) SeriesValue {
 	if h := of.Histogram(i); h != nil {
 		var sum uint64
 		bucket := func(bound string, n uint64) {
-			if n == 0 {
+			if n == 0 || bare {
 				return
 			}
 			if v.Buckets == nil {

@@ -3,7 +3,6 @@ package exposition
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +17,6 @@ type Owner interface {
 	Compare(other Owner) int  // the order of owners on the page
 	Labels() []*dto.LabelPair // of all its series, sorted by name
 	Begun() time.Time         // zero: not known
-	LeftOff() map[string]int  // what is left off the page, by reason, as it has been counted
 }
 
 // labels are the labels of an entry, with those of its owner, as each format has them. The entries of an owner that
@@ -109,39 +107,9 @@ func LabelPairs(shared []*dto.LabelPair, own []mapping.Label) []*dto.LabelPair {
 }
 
 func compareLabels(a, b []mapping.Label) int {
-	for i := range min(len(a), len(b)) {
-		if c := cmp.Or(
-			strings.Compare(a[i].Name, b[i].Name),
-			compareValues(a[i].Value, b[i].Value),
-		); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// compareValues orders numbers (the elements of an array) as numbers, before everything else, which is ordered as text.
-func compareValues(a, b string) int {
-	x, isX := number(a)
-	y, isY := number(b)
-	switch {
-	case isX && isY:
-		return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
-	case isX:
-		return -1
-	case isY:
-		return 1
-	}
-	return strings.Compare(a, b)
-}
-
-// number is what stands in a label; false: it is none, which is mostly seen without making an error.
-func number(s string) (uint64, bool) {
-	if s == "" || s[0] < '0' || s[0] > '9' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	return n, err == nil
+	return slices.CompareFunc(a, b, func(a, b mapping.Label) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
+	})
 }
 
 // appendEscaped escapes backslashes, new lines and, where asked to, quotes.

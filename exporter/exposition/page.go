@@ -19,10 +19,9 @@ import (
 
 // Reasons why series do not come onto the page.
 const (
-	DroppedReserved   = "reserved_name"      // a series with a name of the exporter's own
-	DroppedConflict   = "type_conflict"      // a series whose family has another type
-	DroppedDuplicate  = "duplicate_series"   // a series that stands on the page already
-	DroppedIncomplete = "buckets_incomplete" // a histogram that can't be had as an exponential one
+	DroppedReserved  = "reserved_name"    // a series with a name of the exporter's own
+	DroppedConflict  = "type_conflict"    // a series whose family has another type
+	DroppedDuplicate = "duplicate_series" // a series that stands on the page already
 )
 
 // Page is metric families with the series of all owners. In each family an owner has its series in a block. It

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 
@@ -16,9 +15,9 @@ import (
 // scrape only appends numbers. What is not the page's own (the Go runtime's families …) is left to expfmt.
 
 // writeText writes a family, unless it has no series now, and returns how many it has.
-func (f *family) writeText(b *body.Body, s Style) (n int) {
+func (f *family) writeText(b *body.Body, to Format) (n int) {
 	from := len(b.Text)
-	w := seriesWriter{Style: s, family: f, b: s.appendHead(b.Text, f)}
+	w := seriesWriter{Format: to, family: f, b: to.appendHead(b.Text, f)}
 	for i := range f.blocks {
 		w.block(&f.blocks[i])
 		if w.n > 0 {
@@ -34,34 +33,34 @@ func (f *family) writeText(b *body.Body, s Style) (n int) {
 	return w.n
 }
 
-// baseName is what the family is called in comments and before _created.
-func (s Style) baseName(f *family) string {
-	if s.Format == OpenMetrics && f.kind == dto.MetricType_COUNTER {
+// baseName is what the family is called in comments.
+func (to Format) baseName(f *family) string {
+	if to == OpenMetrics && f.kind == dto.MetricType_COUNTER {
 		return strings.TrimSuffix(f.name, "_total")
 	}
 	return f.name
 }
 
-func (s Style) appendHead(b []byte, f *family) []byte {
-	name := s.baseName(f)
+func (to Format) appendHead(b []byte, f *family) []byte {
+	name := to.baseName(f)
 	comment := func(key string) {
 		b = append(append(append(append(b, "# "...), key...), ' '), name...)
 		b = append(b, ' ')
 	}
 	comment("HELP")
-	b = append(appendEscaped(b, f.help, s.Format == OpenMetrics), '\n')
+	b = append(appendEscaped(b, f.help, to == OpenMetrics), '\n')
 	comment("TYPE")
-	b = append(append(b, s.typeWord(f)...), '\n')
-	if s.Format == OpenMetrics && f.unit != "" {
+	b = append(append(b, to.typeWord(f)...), '\n')
+	if to == OpenMetrics && f.unit != "" {
 		comment("UNIT")
 		b = append(append(b, f.unit...), '\n')
 	}
 	return b
 }
 
-func (s Style) typeWord(f *family) string {
+func (to Format) typeWord(f *family) string {
 	switch {
-	case f.kind == dto.MetricType_COUNTER && s.Format == OpenMetrics && !strings.HasSuffix(f.name, "_total"):
+	case f.kind == dto.MetricType_COUNTER && to == OpenMetrics && !strings.HasSuffix(f.name, "_total"):
 		return "unknown"
 	case f.kind == dto.MetricType_COUNTER:
 		return "counter"
@@ -69,7 +68,7 @@ func (s Style) typeWord(f *family) string {
 		return "gauge"
 	case f.kind == dto.MetricType_HISTOGRAM:
 		return "histogram"
-	case s.Format == OpenMetrics:
+	case to == OpenMetrics:
 		return "unknown"
 	}
 	return "untyped"
@@ -77,7 +76,7 @@ func (s Style) typeWord(f *family) string {
 
 // seriesWriter appends the series of one family to b.
 type seriesWriter struct {
-	Style
+	Format
 	family *family
 	b      []byte
 	n      int
@@ -88,8 +87,7 @@ type seriesWriter struct {
 
 func (w *seriesWriter) block(bl *block) {
 	s := bl.sheet
-	name, created := w.family.name, w.Created && w.family.kind == dto.MetricType_COUNTER
-	b, n := w.b, 0
+	name, b, n := w.family.name, w.b, 0
 	for i := int(bl.from); i < int(bl.to); i++ {
 		e := &s.entries[i]
 		if !e.shown(s.live) {
@@ -104,9 +102,6 @@ func (w *seriesWriter) block(bl *block) {
 		}
 		b = append(append(b, name...), e.text...)
 		b = append(AppendNumber(b, e.value), '\n')
-		if created {
-			b = w.appendCreated(b, e.text, s.created(i))
-		}
 	}
 	w.b = b
 	w.n += n
@@ -144,9 +139,6 @@ func (w *seriesWriter) histogram(s *Sheet, at int) {
 	b = append(AppendNumber(b, h.Sum), '\n')
 	b = append(append(append(b, name...), "_count"...), labels...)
 	b = append(strconv.AppendUint(b, CountOfAll(h, sum), 10), '\n')
-	if w.Created {
-		b = w.appendCreated(b, labels, s.created(at))
-	}
 	w.b = b
 }
 
@@ -160,22 +152,6 @@ func (w *seriesWriter) setBounds(bounds []float64) {
 		w.les = append(w.les, le+`"} `)
 	}
 	w.les = append(w.les, `+Inf"} `)
-}
-
-func (w *seriesWriter) appendCreated(b []byte, labels string, at time.Time) []byte {
-	if at.IsZero() {
-		return b
-	}
-	b = append(append(append(b, w.baseName(w.family)...), "_created"...), labels...)
-	return append(appendTime(b, at), '\n')
-}
-
-// appendTime writes seconds since the epoch.
-func appendTime(b []byte, t time.Time) []byte {
-	if t.Unix() < 0 { // a clock of long ago
-		return strconv.AppendFloat(b, float64(t.UnixNano())/1e9, 'f', -1, 64)
-	}
-	return appendFraction(strconv.AppendInt(b, t.Unix(), 10), int64(t.Nanosecond()))
 }
 
 // appendFraction writes billionths behind a whole number, at least one digit.

@@ -15,9 +15,8 @@ import (
 // someone is an owner: of rank 3.
 type someone struct{}
 
-func (someone) Compare(Owner) int       { return 0 }
-func (someone) Begun() time.Time        { return time.Time{} }
-func (someone) LeftOff() map[string]int { return nil }
+func (someone) Compare(Owner) int { return 0 }
+func (someone) Begun() time.Time  { return time.Time{} }
 func (someone) Labels() []*dto.LabelPair {
 	return LabelPairs(nil, []mapping.Label{
 		{Name: "jobid", Value: "1"}, {Name: "rank", Value: "3"}, {Name: "user", Value: "alice"},
@@ -74,12 +73,12 @@ func TestLabelTexts(t *testing.T) {
 func TestRenderingAllocatesNothing(t *testing.T) {
 	p := gauge("a", "b", "c")
 	p.Arrange()
-	for _, style := range []Style{{Format: OpenMetrics, Created: true}, {Format: Protobuf}} {
+	for _, format := range []Format{OpenMetrics, Protobuf} {
 		b := new(body.Body) // a pool may lose some, and does so at random under the race detector
 		assert.Zero(t, testing.AllocsPerRun(10, func() {
 			b.Text = b.Text[:0]
 			for _, f := range p.families {
-				f.write(b, style)
+				f.write(b, format)
 			}
 		}))
 		assert.NotEmpty(t, b.Text)

@@ -12,21 +12,14 @@ const (
 	Protobuf                  // delimited messages, with native histograms
 )
 
-// Style says how a page is written.
-type Style struct {
-	Format  Format
-	Created bool // _created lines, in OpenMetrics; protobuf always has created timestamps
-}
-
 // Write writes the page, for so many readers who release it.
-func (p *Page) Write(s Style, readers int) *body.Body {
+func (p *Page) Write(to Format, readers int) *body.Body {
 	p.Arrange()
-	s.Created = s.Created && s.Format == OpenMetrics
 	p.series = 0
-	size := &p.size[s.Format]
+	size := &p.size[to]
 	b := body.New(readers, *size)
 	for _, f := range p.families {
-		if n := f.write(b, s); n > 0 {
+		if n := f.write(b, to); n > 0 {
 			b.End(f.name)
 			p.series += n
 		}
@@ -37,9 +30,9 @@ func (p *Page) Write(s Style, readers int) *body.Body {
 }
 
 // write writes a family, unless it has no series now, and returns how many it has.
-func (f *family) write(b *body.Body, s Style) (n int) {
-	if s.Format == Protobuf {
+func (f *family) write(b *body.Body, to Format) (n int) {
+	if to == Protobuf {
 		return f.writeMessage(b)
 	}
-	return f.writeText(b, s)
+	return f.writeText(b, to)
 }

@@ -65,12 +65,9 @@ func Compare(before, after *Report) (*Comparison, error) {
 		{before, func(c *Change) *float64 { return &c.Before }, func(c *Change) *float64 { return &c.CallsBefore }},
 		{after, func(c *Change) *float64 { return &c.After }, func(c *Change) *float64 { return &c.CallsAfter }},
 	} {
-		ranks, observed, outside := 0.0, 0.0, 0.0
+		ranks, spent := 0.0, side.of.Spent()
 		for i := range side.of.Ranks {
-			r := &side.of.Ranks[i]
-			observed += r.Time.Sum()
-			outside += r.Time[api.Outside]
-			if r.Time.Sum() > 0 {
+			if side.of.Ranks[i].Time.Sum() > 0 {
 				ranks++
 			}
 		}
@@ -78,8 +75,8 @@ func Compare(before, after *Report) (*Comparison, error) {
 			return nil, fmt.Errorf("the report of job %s says nothing of MPI calls: it ran without exec --calls",
 				side.of.Job.ID)
 		}
-		*side.seconds(&c.Observed) = observed / ranks
-		*side.seconds(at(Outside)) = outside / ranks
+		*side.seconds(&c.Observed) = spent.Sum() / ranks
+		*side.seconds(at(Outside)) = spent[api.Outside] / ranks
 		for i := range side.of.Calls {
 			call := &side.of.Calls[i]
 			change := at(strings.TrimSpace(call.Function + " " + call.Object))

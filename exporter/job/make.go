@@ -289,10 +289,8 @@ func (m *maker) listCalls() {
 
 // sortCalls sorts calls by their time, and says which share of all time that is.
 func (r *Report) sortCalls() {
-	observed := 0.0
-	for i := range r.Ranks {
-		observed += r.Ranks[i].Time.Sum()
-	}
+	spent := r.Spent()
+	observed := spent.Sum()
 	for i := range r.Calls {
 		r.Calls[i].Share = 0
 		if observed > 0 {

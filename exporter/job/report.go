@@ -69,6 +69,14 @@ func (r *Report) Lasted() float64 {
 	return r.Time.Sub(*r.Job.Started).Seconds()
 }
 
+// Spent is the time of all its ranks together.
+func (r *Report) Spent() (all api.StateSeconds) {
+	for i := range r.Ranks {
+		all = all.Plus(r.Ranks[i].Time)
+	}
+	return all
+}
+
 // Called is a function and the object that it is called on.
 type Called struct {
 	Function string `json:"function"`       // with MPI_

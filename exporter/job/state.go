@@ -69,6 +69,12 @@ func States() []State {
 	}
 }
 
-func needs(word string) int {
-	return 2 * slices.IndexFunc(States(), func(s State) bool { return s.Word == word })
+// StateOf is the state of that word; one that has no colour if there is none.
+func StateOf(word string) State {
+	if at := slices.IndexFunc(States(), func(s State) bool { return s.Word == word }); at >= 0 {
+		return States()[at]
+	}
+	return State{Word: word}
 }
+
+func needs(word string) int { return 2 * slices.Index(States(), StateOf(word)) }

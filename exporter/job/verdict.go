@@ -338,8 +338,15 @@ func efficiency(observed []*Rank) *Efficiency {
 	return e
 }
 
-// Needs is smaller the sooner the job needs attention. One that has ended badly comes just before the healthy ones.
-func (r *Report) Needs() int {
+// ByNeed are the reports, those first that need attention.
+func ByNeed(reports []*Report) []*Report {
+	return slices.SortedStableFunc(slices.Values(reports), func(a, b *Report) int {
+		return cmp.Compare(a.needs(), b.needs())
+	})
+}
+
+// needs is smaller the sooner the job needs attention. One that has ended badly comes just before the healthy ones.
+func (r *Report) needs() int {
 	switch ended, word := r.Job.Ended != nil, r.Verdict.State; {
 	case !ended:
 		return needs(word)

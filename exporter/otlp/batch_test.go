@@ -136,10 +136,6 @@ func anyData(t *rapid.T) []metricdata.ScopeMetrics {
 	}
 	count := func() uint64 { return rapid.Uint64().Draw(t, "count") }
 	many := rapid.IntRange(0, 40)
-	buckets := func() metricdata.ExponentialBucket {
-		return metricdata.ExponentialBucket{Offset: rapid.Int32().Draw(t, "offset"),
-			Counts: rapid.SliceOfN(rapid.Uint64(), 0, 200).Draw(t, "counts")}
-	}
 	var read []metricdata.ScopeMetrics
 	for range rapid.IntRange(0, 3).Draw(t, "scopes") {
 		s := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: text("scope", 200),
@@ -148,7 +144,7 @@ func anyData(t *rapid.T) []metricdata.ScopeMetrics {
 			m := metricdata.Metrics{Name: fmt.Sprint("m", i), Description: text("description", 1000),
 				Unit: text("unit", 10)}
 			n := many.Draw(t, "points")
-			switch rapid.IntRange(0, 3).Draw(t, "kind") {
+			switch rapid.IntRange(0, 2).Draw(t, "kind") {
 			case 0:
 				data := metricdata.Gauge[float64]{}
 				for range n {
@@ -163,7 +159,7 @@ func anyData(t *rapid.T) []metricdata.ScopeMetrics {
 						metricdata.DataPoint[float64]{Attributes: set(), StartTime: at(0), Time: at(1), Value: -1})
 				}
 				m.Data = data
-			case 2:
+			default:
 				data := metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality}
 				for range n {
 					b := make([]float64, rapid.IntRange(0, 100).Draw(t, "bounds"))
@@ -172,17 +168,6 @@ func anyData(t *rapid.T) []metricdata.ScopeMetrics {
 							Bounds:       b,
 							BucketCounts: make([]uint64, len(b)+1), Count: count(), Sum: -1,
 							Min: metricdata.NewExtrema(1.0), Max: metricdata.NewExtrema(1.0)})
-				}
-				m.Data = data
-			default:
-				data := metricdata.ExponentialHistogram[float64]{Temporality: metricdata.CumulativeTemporality}
-				for range n {
-					data.DataPoints = append(data.DataPoints,
-						metricdata.ExponentialHistogramDataPoint[float64]{Attributes: set(), StartTime: at(0),
-							Time: at(1), Scale: -10,
-							Count: count(), Sum: 1, ZeroCount: count(), ZeroThreshold: 1, PositiveBucket: buckets(),
-							NegativeBucket: buckets(), Min: metricdata.NewExtrema(1.0),
-							Max: metricdata.NewExtrema(1.0)})
 				}
 				m.Data = data
 			}

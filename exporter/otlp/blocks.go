@@ -4,9 +4,8 @@ import "go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 // The points that a Source has.
 type (
-	number      = metricdata.DataPoint[float64]
-	explicit    = metricdata.HistogramDataPoint[float64]
-	exponential = metricdata.ExponentialHistogramDataPoint[float64]
+	number    = metricdata.DataPoint[float64]
+	histogram = metricdata.HistogramDataPoint[float64]
 )
 
 // blocks makes what is to be sent of what was read.
@@ -38,12 +37,8 @@ func blockOf(m *metricdata.Metrics) *block {
 				IsMonotonic: data.IsMonotonic}
 		})
 	case metricdata.Histogram[float64]:
-		fill(b, data.DataPoints, sizeOfHistogram, func(points []explicit) metricdata.Aggregation {
+		fill(b, data.DataPoints, sizeOfHistogram, func(points []histogram) metricdata.Aggregation {
 			return metricdata.Histogram[float64]{DataPoints: points, Temporality: data.Temporality}
-		})
-	case metricdata.ExponentialHistogram[float64]:
-		fill(b, data.DataPoints, sizeOfExponential, func(points []exponential) metricdata.Aggregation {
-			return metricdata.ExponentialHistogram[float64]{DataPoints: points, Temporality: data.Temporality}
 		})
 	}
 	return b

@@ -22,9 +22,6 @@ const (
 
 	CompressionNone = "none"
 	CompressionGzip = "gzip"
-
-	HistogramExplicit    = "explicit"
-	HistogramExponential = "exponential"
 )
 
 // Defaults where neither Config nor the environment says anything: those of the specification.
@@ -50,7 +47,6 @@ type Config struct {
 	Timeout     time.Duration
 	PushTimeout time.Duration // of one push: reading, and all messages
 	Interval    time.Duration // between two
-	Histogram   string        // explicit or exponential: how timers are to be read
 	Final       bool          // push ranks' last values when they end
 	Version     string        // service.version
 	// from which service.instance.id is made, the same after a restart: the agent socket's path
@@ -92,7 +88,7 @@ func (cfg Config) Complete() (Config, error) {
 	for _, step := range []func(*Config, environ, *settings) error{
 		(*Config).completeProtocol, (*Config).completeHeaders, (*Config).completeEndpoint, (*Config).completeTLS,
 		(*Config).completeTimes,
-		(*Config).completeHistogram, (*Config).completeResource,
+		(*Config).checkPreferences, (*Config).completeResource,
 	} {
 		if err := step(&cfg, e, done); err != nil {
 			return Config{}, err
@@ -194,24 +190,17 @@ func (cfg *Config) completeTimes(e environ, _ *settings) error {
 	return nil
 }
 
-func (cfg *Config) completeHistogram(e environ, _ *settings) (err error) {
+// checkPreferences refuses what the environment asks of all exporters and this one doesn't do.
+func (cfg *Config) checkPreferences(e environ, _ *settings) error {
 	v := e.pick("", "", "TEMPORALITY_PREFERENCE")
 	if v.text != "" && !strings.EqualFold(v.text, "cumulative") {
 		return v.wrong("is not supported: write cumulative, of which a collector makes deltas (cumulativetodelta)")
 	}
-	v = e.pick(cfg.Histogram, "histogram", "DEFAULT_HISTOGRAM_AGGREGATION")
-	if v.field {
-		cfg.Histogram, err = v.oneOf("kind of histogram", "", HistogramExplicit, HistogramExponential)
-		return err
+	v = e.pick("", "", "DEFAULT_HISTOGRAM_AGGREGATION")
+	if v.text != "" && !strings.EqualFold(v.text, "explicit_bucket_histogram") {
+		return v.wrong("is not supported: write explicit_bucket_histogram; /metrics has native histograms")
 	}
-	const exponential = "base2_exponential_bucket_histogram"
-	v.text = strings.ToLower(v.text)
-	word, err := v.oneOf("kind of histogram", "", "explicit_bucket_histogram", exponential)
-	cfg.Histogram = HistogramExplicit
-	if word == exponential {
-		cfg.Histogram = HistogramExponential
-	}
-	return err
+	return nil
 }
 
 // maxMilliseconds is what a time.Duration can hold.

@@ -48,7 +48,6 @@ func TestPrecedence(t *testing.T) {
 	assert.Equal(t, ProtocolHTTP, none.Protocol)
 	assert.Equal(t, "http://localhost:4318/v1/metrics", none.Target())
 	assert.Equal(t, CompressionNone, none.Compression)
-	assert.Equal(t, HistogramExplicit, none.Histogram)
 	assert.Equal(t, []time.Duration{10 * time.Second, 30 * time.Second, time.Minute},
 		[]time.Duration{none.Timeout, none.PushTimeout, none.Interval})
 	assert.Empty(t, none.Headers)
@@ -59,14 +58,13 @@ func TestPrecedence(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_TIMEOUT", "1000", "OTEL_EXPORTER_OTLP_HEADERS", "a=general,b=general",
 		"OTEL_METRIC_EXPORT_INTERVAL", "2000", "OTEL_METRIC_EXPORT_TIMEOUT", "3000",
 		"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "Cumulative",
-		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "BASE2_exponential_bucket_histogram",
+		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "Explicit_bucket_histogram",
 	}
 	all, err := Config{Environ: env(every...)}.Complete()
 	require.NoError(t, err)
 	assert.Equal(t, ProtocolGRPC, all.Protocol)
 	assert.Equal(t, "http://general:1", all.Target())
 	assert.Equal(t, CompressionGzip, all.Compression)
-	assert.Equal(t, HistogramExponential, all.Histogram)
 	assert.Equal(t, []time.Duration{time.Second, 3 * time.Second, 2 * time.Second},
 		[]time.Duration{all.Timeout, all.PushTimeout, all.Interval})
 	assert.Equal(t, map[string]string{"a": "general", "b": "general"}, all.Headers)
@@ -85,7 +83,7 @@ func TestPrecedence(t *testing.T) {
 
 	fields, err := Config{
 		Environ: env(every...), Protocol: ProtocolGRPC, Endpoint: "field:3", Insecure: true,
-		Compression: CompressionGzip, Histogram: HistogramExplicit, Timeout: time.Hour, PushTimeout: 2 * time.Hour, Interval: 3 * time.Hour,
+		Compression: CompressionGzip, Timeout: time.Hour, PushTimeout: 2 * time.Hour, Interval: 3 * time.Hour,
 		Headers: map[string]string{"B": "field", "C": "field"},
 	}.Complete()
 	require.NoError(t, err)
@@ -93,7 +91,6 @@ func TestPrecedence(t *testing.T) {
 	assert.Equal(t, "field:3", fields.Target())
 	assert.True(t, fields.done.endpoint.plain)
 	assert.Equal(t, CompressionGzip, fields.Compression)
-	assert.Equal(t, HistogramExplicit, fields.Histogram)
 	assert.Equal(t, []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour},
 		[]time.Duration{fields.Timeout, fields.PushTimeout, fields.Interval})
 	assert.Equal(t, map[string]string{"b": "field", "c": "field"}, fields.Headers)
@@ -236,9 +233,8 @@ func TestWrongConfig(t *testing.T) {
 		{"temporality", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta")},
 			[]string{"TEMPORALITY_PREFERENCE", "write cumulative", "cumulativetodelta"}},
 		{"histogram", Config{Environ: env("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
-			"exponential")}, []string{"DEFAULT_HISTOGRAM_AGGREGATION", "base2_exponential_bucket_histogram"}},
-		{"histogram of a field", Config{Environ: env(), Histogram: "base2", Prefix: "--otlp."},
-			[]string{"--otlp.histogram", "explicit or exponential"}},
+			"base2_exponential_bucket_histogram")},
+			[]string{"DEFAULT_HISTOGRAM_AGGREGATION", "write explicit_bucket_histogram"}},
 		{"headers", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a=b,secret")},
 			[]string{"OTEL_EXPORTER_OTLP_HEADERS: entry 2 has no =", "key=value,key=value"}},
 		{"a header without a name", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "=secret")},

@@ -29,11 +29,9 @@ type fakeSource struct {
 
 	mu        sync.Mutex
 	read      func() []metricdata.ScopeMetrics
-	final     func() []metricdata.ScopeMetrics
 	err       error
 	reads     int
 	delivered int
-	finals    int // delivered ones
 }
 
 func newSource(read func() []metricdata.ScopeMetrics) *fakeSource {
@@ -48,15 +46,6 @@ func (s *fakeSource) Read(context.Context) ([]metricdata.ScopeMetrics, func(), e
 		return nil, func() {}, s.err
 	}
 	return s.read(), func() { s.count(&s.delivered) }, nil
-}
-
-func (s *fakeSource) ReadEnded() ([]metricdata.ScopeMetrics, func(), error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.final == nil {
-		return nil, func() {}, nil
-	}
-	return s.final(), func() { s.count(&s.finals) }, nil
 }
 
 func (s *fakeSource) Ended() <-chan struct{} { return s.ended }
@@ -163,7 +152,7 @@ func figure(t testing.TB, p *Pusher, name, result string) float64 {
 	return 0
 }
 
-func explicitOf(name string, r, start, now int, counts ...uint64) metricdata.Metrics {
+func histogramOf(name string, r, start, now int, counts ...uint64) metricdata.Metrics {
 	p := metricdata.HistogramDataPoint[float64]{Attributes: rank(r), StartTime: at(start), Time: at(now),
 		BucketCounts: counts, Min: metricdata.NewExtrema(1.0), Max: metricdata.NewExtrema(2.0)}
 	for i, n := range counts {
@@ -175,19 +164,5 @@ func explicitOf(name string, r, start, now int, counts ...uint64) metricdata.Met
 	}
 	return metricdata.Metrics{Name: name, Unit: "s",
 		Data: metricdata.Histogram[float64]{DataPoints: []metricdata.HistogramDataPoint[float64]{p},
-			Temporality: metricdata.CumulativeTemporality}}
-}
-
-func exponentialOf(name string, r, start, now int, counts ...uint64) metricdata.Metrics {
-	p := metricdata.ExponentialHistogramDataPoint[float64]{Attributes: rank(r), StartTime: at(start), Time: at(now),
-		Scale:          3,
-		PositiveBucket: metricdata.ExponentialBucket{Offset: -1, Counts: counts}, Min: metricdata.NewExtrema(1.0),
-		Max: metricdata.NewExtrema(2.0)}
-	for i, n := range counts {
-		p.Count += n
-		p.Sum += float64(n) * float64(i)
-	}
-	return metricdata.Metrics{Name: name, Unit: "s",
-		Data: metricdata.ExponentialHistogram[float64]{DataPoints: []metricdata.ExponentialHistogramDataPoint[float64]{p},
 			Temporality: metricdata.CumulativeTemporality}}
 }

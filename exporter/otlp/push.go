@@ -84,26 +84,9 @@ func (p *Pusher) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// reading is how a push gets its data, as Source.Read and ReadEnded say.
-type reading func(ctx context.Context) (scopes []metricdata.ScopeMetrics, delivered func(), err error)
-
 // Push exports now, whatever the interval, and returns how many points were accepted. Pushes never overlap: it waits
 // for its turn. The time is bounded by ctx and Config.PushTimeout.
 func (p *Pusher) Push(ctx context.Context) (points int, err error) {
-	return p.push(ctx, func(ctx context.Context) ([]metricdata.ScopeMetrics, func(), error) {
-		ctx, cancel := context.WithTimeout(ctx, min(maxRead, p.cfg.PushTimeout/2))
-		defer cancel()
-		return p.source.Read(ctx)
-	})
-}
-
-// PushEnded exports now what ended ranks have left and nobody has got. Where there is nothing, nothing is sent.
-func (p *Pusher) PushEnded(ctx context.Context) (points int, err error) {
-	return p.push(ctx, func(context.Context) ([]metricdata.ScopeMetrics, func(), error) { return p.source.ReadEnded() })
-}
-
-// push waits for its turn, then reads and sends.
-func (p *Pusher) push(ctx context.Context, read reading) (int, error) {
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
@@ -117,7 +100,7 @@ func (p *Pusher) push(ctx context.Context, read reading) (int, error) {
 	defer cancel()
 
 	begun := time.Now()
-	scopes, delivered, err := read(ctx)
+	scopes, delivered, err := p.read(ctx)
 	if err != nil {
 		p.metrics.done(begun, pushFailure)
 		err = fmt.Errorf("reading the ranks: %w", err)
@@ -141,6 +124,12 @@ func (p *Pusher) push(ctx context.Context, read reading) (int, error) {
 	p.log(ctx, nil)
 	p.complain(ctx, sent, tooLarge)
 	return sent.accepted, nil
+}
+
+func (p *Pusher) read(ctx context.Context) (scopes []metricdata.ScopeMetrics, delivered func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, min(maxRead, p.cfg.PushTimeout/2))
+	defer cancel()
+	return p.source.Read(ctx)
 }
 
 // outcome is what became of the points of a push.

@@ -39,7 +39,7 @@ func TestPush(t *testing.T) {
 				r := receiver(t, otlptest.Options{Protocol: protocol})
 				s := newSource(func() []metricdata.ScopeMetrics {
 					return inScope(counter("mpit.calls", point(0, 0, 1, 7), point(1, 0, 1, 8)),
-						explicitOf("mpit.time", 0, 0, 1, 3, 4), exponentialOf("mpit.wait", 0, 0, 1, 5, 6))
+						histogramOf("mpit.time", 0, 0, 1, 3, 4))
 				})
 				cfg := Config{Protocol: protocol, Endpoint: r.URL(), Version: "1.2.3", Compression: compression,
 					Environ: env("OTEL_RESOURCE_ATTRIBUTES", "cluster=x")}
@@ -49,7 +49,7 @@ func TestPush(t *testing.T) {
 				p := pusher(t, cfg, s)
 				n, err := p.Push(patient(t))
 				require.NoError(t, err)
-				assert.Equal(t, 4, n)
+				assert.Equal(t, 3, n)
 				require.Len(t, r.Requests(), 1)
 				request := r.Requests()[0]
 				assert.Equal(t, compression == CompressionGzip, request.Encoding == "gzip")
@@ -69,8 +69,7 @@ func TestPush(t *testing.T) {
 				totals := r.Totals()
 				assert.InDelta(t, 8, totals["mpit.calls{jobid=4711,rank=1}"].Float, 0)
 				assert.Equal(t, map[int]uint64{0: 3, 1: 4}, totals["mpit.time{jobid=4711,rank=0}"].Buckets)
-				assert.Equal(t, map[int]uint64{-1: 5, 0: 6}, totals["mpit.wait{jobid=4711,rank=0}"].Buckets)
-				assert.InDelta(t, 4, figure(t, p, "mpit_exporter_otlp_points_total", pointsSent), 0)
+				assert.InDelta(t, 3, figure(t, p, "mpit_exporter_otlp_points_total", pointsSent), 0)
 				assert.InDelta(t, 1, figure(t, p, "mpit_exporter_otlp_pushes_total", pushSuccess), 0)
 				assert.Positive(t, figure(t, p, "mpit_exporter_otlp_last_success_timestamp_seconds", ""))
 			})
@@ -165,10 +164,10 @@ func TestOutage(t *testing.T) {
 			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute, Logger: log.logger()}, s)
 			push := func(now int, first, second int64, counts ...uint64) error {
 				read = inScope(counter("calls", point(0, 0, now, first), point(1, 0, now, second)),
-					explicitOf("time", 0, 0, now, counts...), exponentialOf("wait", 0, 0, now, counts...))
+					histogramOf("time", 0, 0, now, counts...))
 				if now > 30 { // begun anew
 					read = inScope(counter("calls", point(0, 0, now, first), point(1, 25, now, second)),
-						explicitOf("time", 0, 0, now, counts...), exponentialOf("wait", 0, 0, now, counts...))
+						histogramOf("time", 0, 0, now, counts...))
 				}
 				_, err := p.Push(patient(t))
 				return err
@@ -185,11 +184,9 @@ func TestOutage(t *testing.T) {
 			totals := r.Totals()
 			assert.InDelta(t, 9, totals["calls{jobid=4711,rank=0}"].IncreaseFloat, 0)
 			assert.InDelta(t, 113, totals["calls{jobid=4711,rank=1}"].IncreaseFloat, 0)
-			for _, name := range []string{"time", "wait"} {
-				h := totals[name+"{jobid=4711,rank=0}"]
-				assert.Equal(t, uint64(7), h.IncreaseCount, name)
-				assert.InDelta(t, 5, h.IncreaseFloat, 0, name)
-			}
+			h := totals["time{jobid=4711,rank=0}"]
+			assert.Equal(t, uint64(7), h.IncreaseCount)
+			assert.InDelta(t, 5, h.IncreaseFloat, 0)
 			assert.Equal(t, 3, s.counted(&s.delivered))
 			assert.Equal(t, 1, strings.Count(log.String(), "can't push"), "once for an outage")
 			assert.Equal(t, 1, strings.Count(log.String(), "pushing works again"))
@@ -414,22 +411,6 @@ func TestPushesTakeTurns(t *testing.T) {
 	close(ready)
 	all.Wait()
 	assert.Len(t, r.Requests(), 3)
-}
-
-func TestPushEnded(t *testing.T) {
-	r := receiver(t, otlptest.Options{})
-	s := one()
-	p := pusher(t, Config{Protocol: ProtocolGRPC, Endpoint: r.URL()}, s)
-	n, err := p.PushEnded(patient(t))
-	require.NoError(t, err)
-	assert.Zero(t, n)
-	assert.Empty(t, r.All(), "nothing to say")
-	s.final = func() []metricdata.ScopeMetrics { return inScope(counter("calls", point(7, 0, 1, 9))) }
-	n, err = p.PushEnded(patient(t))
-	require.NoError(t, err)
-	assert.Equal(t, 1, n)
-	assert.Equal(t, 1, s.counted(&s.finals))
-	assert.InDelta(t, 9, r.Totals()["calls{jobid=4711,rank=7}"].Float, 0)
 }
 
 func TestSourceFails(t *testing.T) {

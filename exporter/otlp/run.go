@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Ended ranks' values are pushed this long after the first of them has ended, so that those of a job go together, and
+// A push because ranks have ended comes this long after the first of them has, so that those of a job go together, and
 // not more often than this.
 const (
 	endedPause  = 100 * time.Millisecond
@@ -59,7 +59,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 			}
 		case <-final.C:
 			waiting = false
-			_, _ = p.PushEnded(work) // logged and counted; the next push has it
+			_, _ = p.Push(work) // logged and counted; the next push has it
 			lastFinal = time.Now()
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
 // Bytes that parts of a message take at most in protobuf's encoding. What is nested has its length before it, which
@@ -36,18 +35,6 @@ func sizeOfSet(set attribute.Set) int {
 
 func sizeOfNumber(p *number) int { return nested(sizeOfSet(p.Attributes) + 3*fixed) }
 
-func sizeOfHistogram(p *explicit) int {
+func sizeOfHistogram(p *histogram) int {
 	return nested(sizeOfSet(p.Attributes) + 6*fixed + nested(8*len(p.Bounds)) + nested(8*len(p.BucketCounts)))
-}
-
-func sizeOfExponential(p *exponential) int {
-	return nested(sizeOfSet(p.Attributes) + 9*fixed + sizeOfBuckets(p.PositiveBucket) + sizeOfBuckets(p.NegativeBucket))
-}
-
-func sizeOfBuckets(b metricdata.ExponentialBucket) int {
-	n := 0
-	for _, count := range b.Counts {
-		n += (bits.Len64(count|1) + 6) / 7
-	}
-	return nested(fixed + nested(n))
 }

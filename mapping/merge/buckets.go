@@ -63,7 +63,7 @@ func (b *buckets) take(to, h *mapping.Histogram, skip bool) {
 		to.NativeZero += h.NativeZero - b.nativeZero
 	}
 	b.nativeZero = h.NativeZero
-	if add {
+	if add && h.Schema == to.Schema { // else no buckets can be both's: there is no native histogram then
 		old := b.native
 		for _, bucket := range h.Native {
 			for len(old) > 0 && old[0].Index < bucket.Index {
@@ -74,7 +74,7 @@ func (b *buckets) take(to, h *mapping.Histogram, skip bool) {
 				n -= min(n, old[0].Count)
 			}
 			if n > 0 {
-				to.AddNative(h.Schema, bucket.Index, n)
+				to.AddNative(bucket.Index, n)
 			}
 		}
 	}

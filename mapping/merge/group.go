@@ -343,7 +343,6 @@ func (p *part) add(now int64) {
 	if s.Histogram != nil {
 		if !p.hist.fits(s.Histogram) {
 			p.hist = newBuckets(s.Histogram, c.series.Histogram.Bounds)
-			c.series.Histogram.Lower(s.Histogram.Schema)
 		}
 		p.hist.take(c.series.Histogram, s.Histogram, skip)
 	}

@@ -65,7 +65,7 @@ func observe(h *mapping.Histogram, x float64, n uint64) {
 		h.NativeZero += n
 		return
 	}
-	h.AddNative(h.Schema, int32(math.Ceil(math.Log2(x)*math.Exp2(float64(h.Schema)))), n)
+	h.AddNative(int32(math.Ceil(math.Log2(x)*math.Exp2(float64(h.Schema)))), n)
 }
 
 // rankOf is a member that answers.

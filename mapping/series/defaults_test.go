@@ -175,7 +175,7 @@ func TestWrongRules(t *testing.T) {
 		assert.Contains(t, err.Error(), "rule 2", why)
 	}
 	for _, b := range [][]float64{{}, {1, 1}, {0}, {math.Inf(1)}} {
-		_, err := variables.New(variables.Config{Buckets: b})
+		_, err := variables.New(variables.Config{Rules: []rules.Rule{{Buckets: b}}})
 		assert.Error(t, err)
 	}
 }

@@ -354,8 +354,8 @@ func TestCompanionsAreMergedAsTheirTimers(t *testing.T) {
 			Elements: mapping.ElementsPeer}, rules.Rule{Match: rules.Match{Name: "w"}, Companion: "v"},
 			rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes})
 		r.Update(a.sample())
-		assert.Equal(t, "v", r.Infos()[0].Companion)
-		assert.Empty(t, r.Infos()[1].Companion)
+		assert.Equal(t, "v", r.catalogue.ByID()[0].With.Info.Name)
+		assert.Nil(t, r.catalogue.ByID()[1].With)
 	})
 	t.Run("bound to something else it can't be one", func(t *testing.T) {
 		a := newAgent(on("v", mpit.ClassTimer, tDouble),
@@ -365,7 +365,7 @@ func TestCompanionsAreMergedAsTheirTimers(t *testing.T) {
 			{{Object: &no}}} {
 			r := newRank(t, rules...)
 			r.Update(a.sample())
-			assert.Empty(t, r.Infos()[0].Companion)
+			assert.Nil(t, r.catalogue.ByID()[0].With)
 			assert.Equal(t, uint64(1), r.Series()[0].Histogram.Count)
 		}
 	})

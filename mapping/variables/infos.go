@@ -9,21 +9,17 @@ import (
 
 // Info describes a variable of a rank, for mpit_pvar_info and for documentation.
 type Info struct {
-	Name        string // as the library has it, made valid UTF-8
-	Description string
-	Class       mpit.Class // as declared
-	Real        mpit.Class // as the rules say
-	Unit        string     // UCUM of the metric, or what is counted: {message}; "" unknown
-	Bind        mpit.Bind
-	Verbosity   mpit.Verbosity
-	Bits        int // of an element
-	State       mpit.VariableState
-	Metric      *mapping.Metric // nil: not shown, for Reason
-	Reason      mapping.Reason
+	Name      string     // as the library has it, made valid UTF-8
+	Class     mpit.Class // as declared
+	Unit      string     // UCUM of the metric, or what is counted: {message}; "" unknown
+	Bind      mpit.Bind
+	Verbosity mpit.Verbosity
+	Bits      int             // of an element
+	Metric    *mapping.Metric // nil: not shown, for Reason
+	Reason    mapping.Reason
 	// what Reason does not say by itself, for a log: whose family it would be in a ReasonTypeConflict
-	Why       string
-	Companion string          // of a timer: the COUNTER of its events, "" none
-	Ratio     *mapping.Metric // of a LEVEL or watermark: its share in the SIZE of the same name; nil: none
+	Why   string
+	Ratio *mapping.Metric // of a LEVEL or watermark: its share in the SIZE of the same name; nil: none
 
 	spec *mapping.Spec // shared, so that what two ranks have can be compared
 }
@@ -65,19 +61,15 @@ func (c *Catalogue) Infos() []Info {
 	infos := make([]Info, len(c.byID))
 	for i, v := range c.byID {
 		infos[i] = Info{
-			Name: mapping.CleanText(v.Info.Name, 256), Description: mapping.CleanText(v.Info.Description, 4096),
-			Class: v.Info.Class, Real: v.Real, Unit: v.Unit, Bind: v.Info.Bind, Verbosity: v.Info.Verbosity,
-			Bits: 8 * v.Info.DatatypeBytes, State: v.Info.State, Metric: v.Metric,
-			spec: v.Spec,
+			Name:  mapping.CleanText(v.Info.Name, 256),
+			Class: v.Info.Class, Unit: v.Unit, Bind: v.Info.Bind, Verbosity: v.Info.Verbosity,
+			Bits: 8 * v.Info.DatatypeBytes, Metric: v.Metric, spec: v.Spec,
 		}
 		if v.left != nil {
 			infos[i].Reason, infos[i].Why = v.left.reason, v.left.why
 		}
 		if ratio := c.Ratio(v); ratio != nil {
 			infos[i].Ratio = ratio.Metric
-		}
-		if v.With != nil {
-			infos[i].Companion = mapping.CleanText(v.With.Info.Name, 256)
 		}
 	}
 	return infos

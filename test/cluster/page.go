@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -55,7 +56,8 @@ func newTemplate(first, second []byte, between time.Duration) (*template, error)
 			t.families = append(t.families, family{name: name, kind: kind})
 		}
 		match := sample.FindStringSubmatch(text.Text())
-		if match == nil || len(t.families) == 0 {
+		// A verdict's rank is the one that is named, if any.
+		if match == nil || len(t.families) == 0 || match[1] == "mpit_job_verdict_info" {
 			continue
 		}
 		f := &t.families[len(t.families)-1]
@@ -127,11 +129,16 @@ type exporters struct {
 	template *template
 	ranks    int                  // of a node
 	clock    func() time.Duration // model time
+	gone     *atomic.Bool         // they don't answer any more; nil: they always do
 }
 
 // exporter is that of node i.
 func (e exporters) exporter(i int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if e.gone != nil && e.gone.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		e.machine.advance(e.clock())
 		places, now := e.machine.shown(i)
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")

@@ -160,7 +160,10 @@ func categoryInfo(t *testing.T, s *subject) outcome {
 				return err
 			}
 		}
-		if found := p.Select("mpit_pvar_category_info", nil); len(found) != len(want) {
+		found := slices.DeleteFunc(p.Select("mpit_pvar_category_info", nil), func(s harness.Series) bool {
+			return s.Labels["category"] == eventCategory
+		})
+		if len(found) != len(want) {
 			return fmt.Errorf("%d series, not %d", len(found), len(want))
 		}
 		return nil

@@ -14,6 +14,14 @@ import (
 
 const eventPrefix = "mpit_event_"
 
+// eventCategory is the agent's own, of its variables that count events.
+const eventCategory = "mpit_events"
+
+// countsEvents says that a variable is the agent's own.
+func countsEvents(v *mpit.Variable) bool {
+	return strings.HasPrefix(v.Name, eventPrefix) || v.Name == "mpit_events_dropped"
+}
+
 // 15.3.8: event types are variables that count, opened with `exec --events`.
 func events() section {
 	features := []feature{
@@ -94,7 +102,7 @@ func eventSources(t *testing.T, s *subject) outcome {
 	require.NoError(t, err)
 	var about string
 	for _, c := range categories {
-		if c.Name == "mpit_events" {
+		if c.Name == eventCategory {
 			about = c.Description
 		}
 	}

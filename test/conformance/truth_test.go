@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -77,7 +76,7 @@ func (s *subject) pairs(t *testing.T) []pair {
 	var list []pair
 	agent := map[int]mpit.Variable{}
 	for _, v := range s.variables {
-		if !strings.HasPrefix(v.Name, "mpit_event_") { // the agent counts events as variables of its own
+		if !countsEvents(&v) {
 			agent[v.Index] = v
 		}
 	}

@@ -382,13 +382,14 @@ func (s site) testData(t *testing.T) {
 		})
 	}
 	slices.Sort(unreal)
-	want := onlySimulated
-	// 6.0.0rc2 tells what it counts for each peer only with its monitoring of messages, which crashes MPI_Init
 	if harness.OpenMPI(t).Major >= 6 {
-		want = slices.Concat(want, []string{"Messages of collectives and one-sided operations: openmpi-4.1",
-			"Their bytes: openmpi-4.1"})
+		// What is counted for each peer depends on the candidate: monitoring of messages crashes MPI_Init of 6.0.0rc2.
+		unreal = slices.DeleteFunc(unreal, func(panel string) bool {
+			return panel == "Messages of collectives and one-sided operations: openmpi-4.1" ||
+				panel == "Their bytes: openmpi-4.1"
+		})
 	}
-	assert.ElementsMatch(t, want, slices.Compact(unreal), "panels that no job of Debian's libraries fills")
+	assert.ElementsMatch(t, onlySimulated, slices.Compact(unreal), "panels that no job of Debian's libraries fills")
 }
 
 // onlySimulated are the panels that need what neither of Debian's libraries has, and the simulated job that fills them.

@@ -113,7 +113,7 @@ func TestNoPeers(t *testing.T) {
 }
 
 // What Open MPI's own monitoring component writes at the end of the same program, which does the same each time. (Where
-// somebody uses MPI_T, as the agent does, it writes nothing.)
+// somebody uses MPI_T, as the agent does, it writes nothing.) It knows nothing of persistent sends.
 func TestPeersAndMonitoring(t *testing.T) {
 	t.Parallel()
 	exporter := suite.Exporter(t)

@@ -146,24 +146,14 @@ func (f figures) useful() float64 { return 1 - f.inside()/f.total }
 
 // efficiencies are those of ranks on nodes, by the rules' names.
 func efficiencies(onNodes ...[]figures) map[string]float64 {
-	var mean, highestNode, highest, ranks float64
+	var mean, highest, ranks float64
 	for _, node := range onNodes {
-		ofNode := 0.0
 		for _, rank := range node {
-			ofNode += rank.useful()
+			mean, ranks = mean+rank.useful(), ranks+1
 			highest = max(highest, rank.useful())
 		}
-		mean, ranks = mean+ofNode, ranks+float64(len(node))
-		highestNode = max(highestNode, ofNode/float64(len(node)))
 	}
-	mean /= ranks
-	all := map[string]float64{"parallel_efficiency": mean, "communication_efficiency": highest}
-	if highest > 0.5 { // the balance of loads that are nearly nothing is anything
-		all["load_balance"] = mean / highest
-		all["load_balance_between_nodes"] = mean / highestNode
-		all["load_balance_within_nodes"] = highestNode / highest
-	}
-	return all
+	return map[string]float64{"parallel_efficiency": mean / ranks, "communication_efficiency": highest}
 }
 
 // compareFigures compares those of the pages at the end of the job with what each rank has measured.

@@ -1,8 +1,8 @@
 /*
  * profile_peers DIR [FAMILY ...]: messages from each rank to others, on communicators and windows in which the others
- * have other ranks than in MPI_COMM_WORLD. Families: messages, window, inter; all of them if none is named. At the hold
- * points "half" and "done", and at the end ("end"), DIR/NAME.peers.RANK has lines of a peer's rank in MPI_COMM_WORLD,
- * and the messages and bytes that RANK has sent it, from the program's own knowledge of where it sends to. "-" as DIR:
+ * have other ranks than in MPI_COMM_WORLD. Families: messages, persistent, window, inter; all of them if none is
+ * named. At the hold points "half" and "done", and at the end ("end"), DIR/NAME.peers.RANK has lines of a peer's rank in
+ * MPI_COMM_WORLD, and the messages and bytes that RANK has sent it, from the program's own knowledge of where it sends to. "-" as DIR:
  * no file.
  */
 #include "books.h"
@@ -76,17 +76,10 @@ static void among(MPI_Comm comm, const int *world, int n)
 /* To the next one on COMM, where one's rank is ME. */
 static void around(MPI_Comm comm, const int *world, int n, int me)
 {
-    MPI_Request request;
     int next = (me + 1) % n, before = (me + n - 1) % n;
 
     TO(world[next], 400, MPI_Sendrecv(out, 100, MPI_INT, next, 2, in, 100, MPI_INT, before, 2, comm, MPI_STATUS_IGNORE));
     TO(world[before], 8, MPI_Sendrecv_replace(in, 2, MPI_INT, before, 3, next, 3, comm, MPI_STATUS_IGNORE));
-    /* What starts a persistent send doesn't say to whom. */
-    MPI_Send_init(out, 5, MPI_INT, next, 4, comm, &request);
-    MPI_Start(&request);
-    MPI_Recv(in, 5, MPI_INT, before, 4, comm, MPI_STATUS_IGNORE);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Request_free(&request);
 }
 
 /* On communicators of which no two give the same ranks. The program says itself who is who, by the colours and keys that
@@ -130,6 +123,73 @@ static void messages(void)
 
     world[0] = rank;
     among(MPI_COMM_SELF, world, 1);
+}
+
+/*
+ * Persistent sends of all kinds, each started several times, with a receive and one to nobody; one made
+ * while nothing is measured. PEER is NEXT's rank in the world.
+ */
+static void starts(MPI_Comm comm, int next, int peer, int before)
+{
+    static char buffer[8 * (400 + MPI_BSEND_OVERHEAD)];
+    MPI_Comm copy;
+    MPI_Request r[8];
+    void *detached;
+    int n = 0, length;
+
+    MPI_Buffer_attach(buffer, sizeof buffer);
+    MPI_Comm_dup(comm, &copy);
+    for (int i = 0; i < 3; i++)
+        MPI_Recv_init(in + 100 * i, 100, MPI_INT, before, 4 + i, copy, &r[n++]);
+    MPI_Send_init(out, 5, MPI_INT, next, 4, copy, &r[n++]);
+    MPI_Pcontrol(0);
+    MPI_Ssend_init(out, 7, MPI_INT, next, 5, copy, &r[n++]);
+    MPI_Pcontrol(1);
+    MPI_Bsend_init(out, 100, MPI_INT, next, 6, copy, &r[n++]);
+    MPI_Send_init(out, 9, MPI_INT, MPI_PROC_NULL, 6, copy, &r[n++]);
+    for (int i = 0; i < 5; i++) {
+        MPI_Startall(n, r);
+        sent_to[peer].messages += 3;
+        sent_to[peer].bytes += 4 * (5 + 7 + 100);
+        MPI_Waitall(n, r, MPI_STATUSES_IGNORE);
+    }
+    MPI_Buffer_detach(&detached, &length);
+    for (int i = 0; i < n; i++)
+        MPI_Request_free(&r[i]);
+    MPI_Comm_free(&copy);
+
+    MPI_Recv_init(in, 3, MPI_INT, before, 7, comm, &r[0]);
+    MPI_Rsend_init(out, 3, MPI_INT, next, 7, comm, &r[1]);
+    MPI_Start(&r[0]);
+    MPI_Barrier(comm);
+    TO(peer, 12, MPI_Start(&r[1]));
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+#if MPI_VERSION >= 4
+    MPI_Precv_init(in, 4, 5, MPI_INT, before, 8, comm, MPI_INFO_NULL, &r[0]);
+    MPI_Psend_init(out, 4, 5, MPI_INT, next, 8, comm, MPI_INFO_NULL, &r[1]);
+    for (int i = 0; i < 2; i++) {
+        MPI_Start(&r[0]);
+        TO(peer, 80, MPI_Start(&r[1]));
+        MPI_Pready_range(0, 3, r[1]);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    }
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+#endif
+}
+
+/* On two communicators, to the same peer. */
+static void persistent(void)
+{
+    MPI_Comm turned;
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned);
+    starts(MPI_COMM_WORLD, next, next, before);
+    starts(turned, size - 1 - next, next, size - 1 - before);
+    MPI_Comm_free(&turned);
 }
 
 /* The window's ranks are the other way round. */
@@ -180,6 +240,8 @@ int main(int argc, char **argv)
     for (int round = 0; round < 2; round++) {
         if (books_wanted("messages", argc, argv))
             messages();
+        if (books_wanted("persistent", argc, argv))
+            persistent();
         if (books_wanted("window", argc, argv))
             window();
         if (books_wanted("inter", argc, argv))

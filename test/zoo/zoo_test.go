@@ -1,7 +1,6 @@
 package zoo
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -416,7 +415,7 @@ func judgeAgain(t *testing.T, values json.RawMessage) verdict {
 	require.NoError(t, json.Unmarshal(values, &list))
 	reports := job.Of([]api.ValueList{list}, nil)
 	require.NotEmpty(t, reports)
-	of := slices.MinFunc(reports, func(a, b *job.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }).Verdict
+	of := job.ByNeed(reports)[0].Verdict
 	v := verdict{State: of.State, Text: of.Text}
 	if of.Late != nil {
 		v.Late = &late{of.Late.Rank}

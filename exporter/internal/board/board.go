@@ -222,17 +222,6 @@ func (b *Board) OfWorld(w *World) (id Identity, shown []exposition.Shown, groupe
 	return g.id, shown, true
 }
 
-// Owners are whom series belong to: a rank, and those of its world together; nil: there are none.
-func (b *Board) Owners(of *Rank) (rank, world exposition.Owner) {
-	if r := b.ranks[of]; r != nil {
-		rank = r
-	}
-	if g := b.groups[of.World]; g != nil {
-		world = g
-	}
-	return rank, world
-}
-
 // sheet is some of what stands on the page of a rank or group, with what it has been made of.
 type sheet struct {
 	*exposition.Sheet

@@ -62,7 +62,7 @@ func countingPage() (*Board, map[string]int) {
 // familiesOf reads what is written as protobuf.
 func familiesOf(t *testing.T, p *Board) (list []*dto.MetricFamily) {
 	t.Helper()
-	b := p.Write(exposition.Style{Format: exposition.Protobuf}, 1)
+	b := p.Write(exposition.Protobuf, 1)
 	defer b.Release()
 	var text bytes.Buffer
 	require.NoError(t, b.Response(nil).WriteTo(&text, false))
@@ -112,15 +112,15 @@ func TestSeriesStandInAStableOrder(t *testing.T) {
 	first, figures := pageRank(9, "mpit_x", "z", "y")
 	show(p, second, others)
 	show(p, first, figures)
-	assert.Equal(t, []string{"9:y", "9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(t, p, "mpit_x"),
-		"ranks and elements as numbers, names as text")
+	assert.Equal(t, []string{"9:y", "9:z", "10:10", "10:9", "10:a", "10:b"}, labelsOf(t, p, "mpit_x"),
+		"ranks as numbers, labels as text")
 
 	figures.series = figures.series[:1]
 	show(p, first, figures)
 	assert.Len(t, labelsOf(t, p, "mpit_x"), 6, "nothing is built anew while the structure is the same")
 	figures.structure++
 	show(p, first, figures)
-	assert.Equal(t, []string{"9:z", "10:9", "10:10", "10:a", "10:b"}, labelsOf(t, p, "mpit_x"))
+	assert.Equal(t, []string{"9:z", "10:10", "10:9", "10:a", "10:b"}, labelsOf(t, p, "mpit_x"))
 
 	p.Forget(first)
 	p.Forget(second)

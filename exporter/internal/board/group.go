@@ -18,35 +18,17 @@ const groupRank = -1
 // group is the ranks of one world that are shown together: an owner of series, whose ranks have ended or not. It
 // belongs to the page.
 type group struct {
-	id      Identity
-	labels  []*dto.LabelPair // of id, but its rank
+	owner
 	figures *merge.Group
 	account *budget.Account           // of its series
 	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
-	left    map[string]int            // left off the page, as counted there
 	sheet   *sheet
 }
 
 func newGroup(id Identity) *group {
-	return &group{
-		id: id, labels: Labels(id), figures: merge.NewGroup(), dropped: map[mapping.Reason]uint64{},
-		left: map[string]int{},
-	}
+	return &group{owner: newOwner(id, Labels(id), time.Time{}), figures: merge.NewGroup(),
+		dropped: map[mapping.Reason]uint64{}}
 }
-
-func (g *group) place() Identity { return g.id }
-
-// Compare puts owners of series into the order of their labels.
-func (g *group) Compare(other exposition.Owner) int { return g.place().Compare(other.(owner).place()) }
-
-// Labels are the world's.
-func (g *group) Labels() []*dto.LabelPair { return g.labels }
-
-// Begun is not known.
-func (g *group) Begun() time.Time { return time.Time{} }
-
-// LeftOff is what of it does not come onto the page.
-func (g *group) LeftOff() map[string]int { return g.left }
 
 // gathered is the ranks of one world, while groups are brought up to date.
 type gathered struct {
@@ -76,13 +58,30 @@ func reservedToGroups(name string) bool {
 	return Reserved(name) && (!strings.HasPrefix(name, mapping.NodePrefix) || name == mapping.ExtremeName)
 }
 
-// owner is whom series on the page belong to: a rank, or those of a world together.
-type owner interface {
-	exposition.Owner
-	place() Identity
+// owner is what a rank, and those of a world together, are for the series on the page that belong to them.
+type owner struct {
+	id     Identity
+	labels []*dto.LabelPair // of id, but a group's rank
+	begun  time.Time        // zero: not known
+	left   map[string]int   // left off the page, as counted in mpit_exporter_series_dropped_total
 }
 
-var _, _ owner = (*portrait)(nil), (*group)(nil)
+func newOwner(id Identity, labels []*dto.LabelPair, begun time.Time) owner {
+	return owner{id, labels, begun, map[string]int{}}
+}
+
+func (o *owner) place() *Identity { return &o.id }
+
+// Compare puts owners of series into the order of their labels.
+func (o *owner) Compare(other exposition.Owner) int {
+	return o.id.Compare(*other.(interface{ place() *Identity }).place())
+}
+
+// Labels are those of all its series.
+func (o *owner) Labels() []*dto.LabelPair { return o.labels }
+
+// Begun is when it began.
+func (o *owner) Begun() time.Time { return o.begun }
 
 // updateGroups merges what the page has of ranks that are to be shown together, of all ranks that there are.
 func (b *Board) updateGroups() {

@@ -2,9 +2,6 @@ package board
 
 import (
 	"slices"
-	"time"
-
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
@@ -18,6 +15,7 @@ import (
 // portrait is a copy of a rank's numbers, series and state, made when the page could take the rank's lock last. The
 // page is written from it, without locks. It is the owner of the rank's series.
 type portrait struct {
+	owner
 	rank    *Rank
 	refresh uint64 // the last one that has seen the rank
 	up      bool   // all its series stand on the page; else the lasting ones alone
@@ -31,27 +29,10 @@ type portrait struct {
 	merged   *merged
 
 	process, objects, series *sheet
-	left                     map[string]int // left off the page, as counted
 }
 
 // sheets are those of the rank; nil: there is none.
 func (r *portrait) sheets() [3]*sheet { return [...]*sheet{r.process, r.objects, r.series} }
-
-func (r *portrait) place() Identity { return r.rank.ID }
-
-// Compare puts owners of series into the order of their labels.
-func (r *portrait) Compare(other exposition.Owner) int {
-	return r.place().Compare(other.(owner).place())
-}
-
-// Labels are the rank's.
-func (r *portrait) Labels() []*dto.LabelPair { return r.rank.Labels }
-
-// Begun is when the rank began.
-func (r *portrait) Begun() time.Time { return r.rank.Started }
-
-// LeftOff is what of it does not come onto the page.
-func (r *portrait) LeftOff() map[string]int { return r.left }
 
 // controlled says whether the program has called MPI_Pcontrol.
 func (r *portrait) controlled() bool { return r.Stats.PcontrolCalls > 0 }
@@ -105,7 +86,7 @@ func (m *merged) copyNumbers() {
 func (b *Board) portrait(of *Rank) *portrait {
 	r := b.ranks[of]
 	if r == nil {
-		r = &portrait{rank: of, Facts: &Facts{}, left: map[string]int{}}
+		r = &portrait{owner: newOwner(of.ID, of.Labels, of.Started), rank: of, Facts: &Facts{}}
 		b.ranks[of] = r
 	}
 	return r

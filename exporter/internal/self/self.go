@@ -137,7 +137,7 @@ func DroppedReasons() []string {
 		DroppedEvicted, exposition.DroppedReserved, exposition.DroppedConflict, exposition.DroppedDuplicate,
 		DroppedBound,
 		DroppedControl,
-		DroppedVariables, DroppedUndelivered, exposition.DroppedIncomplete,
+		DroppedVariables, DroppedUndelivered,
 		string(mapping.ReasonSeriesOverLimit), string(mapping.ReasonJobOverLimit), string(mapping.ReasonUserOverLimit),
 		string(mapping.ReasonRankOverLimit), string(mapping.ReasonVariableOverLimit),
 	}

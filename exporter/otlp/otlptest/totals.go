@@ -18,7 +18,7 @@ type Total struct {
 	Metric      string
 	Unit        string
 	Attributes  map[string]string
-	Kind        string // gauge, sum, monotonic sum, histogram or exponential histogram
+	Kind        string // gauge, sum, monotonic sum or histogram
 	Points      int
 	Start, Time uint64 // of the last point, ns since the epoch
 
@@ -29,7 +29,7 @@ type Total struct {
 	Increase      int64          // of an integer sum
 	IncreaseFloat float64        // of a floating-point sum, or of a histogram's sum
 	IncreaseCount uint64         // of a histogram
-	Buckets       map[int]uint64 // increase by index; negative ones of exponential histograms are left out
+	Buckets       map[int]uint64 // increase by index
 
 	sum     float64
 	buckets map[int]uint64
@@ -76,14 +76,6 @@ func addMetric(totals map[string]*Total, m *metrics.Metric) {
 			buckets[i] = n
 		}
 		t := totalOf(totals, m, p.GetAttributes(), "histogram")
-		t.histogram(p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetCount(), p.GetSum(), buckets)
-	}
-	for _, p := range m.GetExponentialHistogram().GetDataPoints() {
-		buckets := map[int]uint64{}
-		for i, n := range p.GetPositive().GetBucketCounts() {
-			buckets[int(p.GetPositive().GetOffset())+i] = n
-		}
-		t := totalOf(totals, m, p.GetAttributes(), "exponential histogram")
 		t.histogram(p.GetStartTimeUnixNano(), p.GetTimeUnixNano(), p.GetCount(), p.GetSum(), buckets)
 	}
 }

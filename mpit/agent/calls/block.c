@@ -525,7 +525,7 @@ bool call_nested(struct call *c, const void *frame)
 /* Any ordered call may be an MPI_Intercomm_create. */
 void call_doubts(const struct call *c, intptr_t handle, enum ordering ordering)
 {
-	if (on_stack(calls_thread.block, c))
+	if (on_stack(calls_thread.block, c) || ordering == NOTED)
 		return;
 	if (ordering == ORDERED)
 		order_unknown(handle & (intptr_t)calls_state.handle_mask);
@@ -536,7 +536,7 @@ bool call_begins_paused(struct call *c, intptr_t handle, enum ordering ordering,
 {
 	struct calls_thread *t = &calls_thread;
 
-	if (!order_begun())
+	if ((ordering == NOTED && !counts_peers()) || !order_begun())
 		return false;
 	if (t->mark != NULL && call_nested(c, frame)) {
 		if (ordering != UNORDERED)

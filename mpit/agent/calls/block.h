@@ -22,6 +22,7 @@
 #endif
 #define CELL_PLACES (2 * CELLS) /* more than twice as many as ever stand in it: one is left free */
 #define TYPES 128u
+#define STARTS_MOST 4096 /* requests of one MPI_Startall that are looked at */
 
 /* object << 32 | function + 1 << 16 | the object's slot; 0: unused. */
 static inline uint64_t key_of(unsigned function, uint32_t object, unsigned slot)
@@ -89,6 +90,7 @@ struct block {
 	struct place place;
 	struct type_size types[TYPES];
 	struct cached_cell cache[CACHE_ENTRIES];
+	uint16_t starts[STARTS_MOST]; /* persistent.c's, of the call under way */
 
 	index_place index[CELL_PLACES];            /* of cells with an object: 1 is the first behind the functions' own */
 	_Atomic uint64_t keys[MOST_FUNCTIONS + CELLS]; /* of cells, in their order */

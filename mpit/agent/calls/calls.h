@@ -155,6 +155,7 @@ enum ordering {
 	UNORDERED,
 	ORDERED, /* a collective: all members begin it, in one order */
 	MAKES,   /* no collective on it, but it makes another one */
+	NOTED,   /* neither, but where peers are counted its requests are noted also while nothing is measured */
 };
 
 /* In the frame of the function around the call. */
@@ -427,6 +428,15 @@ void call_sends(const struct call *c, int kind, int rank, uint64_t bytes) HIDDEN
 /* requests.c: the call has begun an operation that ends later; request is where its handle is, names its call_names.
  * Where counts_peers, after call_counts. */
 void call_requested(const struct call *c, intptr_t request, uint64_t names) HIDDEN;
+
+#define NO_MESSAGE UINT64_MAX
+/*
+ * persistent.c, all where counts_peers. After call_counts of a call that has made a persistent request: names as above,
+ * bytes that each start sends, NO_MESSAGE: none. Before and after the library's call that starts requests.
+ */
+void call_persists(const struct call *c, unsigned function, intptr_t request, uint64_t names, uint64_t bytes) HIDDEN;
+void call_starts(intptr_t requests, intptr_t count) HIDDEN;
+void call_started(const struct call *c, intptr_t requests, intptr_t count) HIDDEN;
 
 /* How a constructor's communicators are told apart, and what its argument is. */
 enum makes {

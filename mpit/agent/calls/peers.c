@@ -61,7 +61,7 @@ void peers_open(void)
  * The object's ranks and the table that they may be in are those of the object if it is still alive when they have
  * been read (registry.h).
  */
-static unsigned peer_of(int kind, intptr_t handle, int rank)
+unsigned peers_place(int kind, intptr_t handle, int rank)
 {
 	struct place place;
 	uint32_t number = 0;
@@ -74,21 +74,21 @@ static unsigned peer_of(int kind, intptr_t handle, int rank)
 	return peer == WORLD_NOBODY || !registry_alive(slot, number) ? everybody_else() : (unsigned)peer;
 }
 
-void call_sends(const struct call *c, int kind, int rank, uint64_t bytes)
+void peers_count(unsigned peer, uint64_t bytes)
 {
-	struct block *b = calls_thread.block;
-	struct peer_count *count;
-	unsigned peer;
+	struct peer_count *count = &calls_thread.block->peers[peer];
 
-	if (b == NULL) /* the call isn't counted */
-		return;
-	peer = peer_of(kind, c->handle, rank);
-	count = &b->peers[peer];
 	/* At the thread's first message to this peer only. */
 	if (UNLIKELY(atomic_load_explicit(&count->messages, memory_order_relaxed) == 0))
 		atomic_fetch_or_explicit(&sent_to[peer / 64], (uint64_t)1 << peer % 64, memory_order_relaxed);
 	cell_add(&count->messages, 1);
 	cell_add(&count->bytes, bytes);
+}
+
+void call_sends(const struct call *c, int kind, int rank, uint64_t bytes)
+{
+	if (calls_thread.block != NULL) /* the call is counted */
+		peers_count(peers_place(kind, c->handle, rank), bytes);
 }
 
 /* ---- the reader ---- */

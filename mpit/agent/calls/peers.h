@@ -23,6 +23,11 @@
 /* Once, in begin, before the first block is made: decides whether calls_state.peers. */
 void peers_open(void);
 
+/* Any thread: where what is sent to a rank of a communicator or window is counted. */
+unsigned peers_place(int kind, intptr_t handle, int rank);
+/* The thread has sent a message there. It has a block. */
+void peers_count(unsigned peer, uint64_t bytes);
+
 /* ---- the reader: the gate is held ---- */
 
 /* Who has been sent to since the last time. Places 0 up to the answer are shown; what each stands for never changes. */

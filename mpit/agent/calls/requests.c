@@ -44,9 +44,9 @@ static uint64_t check_of(uint64_t handle, uint64_t key, uint64_t names)
 	return handle ^ key * 0xd6e8feb86659fd93u ^ names * 0xff51afd7ed558ccdu ^ times << 48;
 }
 
-/* The handle in memory of the program's, or of a copy of it. */
-static uint64_t handle_at(const void *at)
+uint64_t requests_handle(const void *array, size_t i)
 {
+	const char *at = (const char *)array + i * calls_abi->handle_size;
 	uint64_t wide;
 	uint32_t narrow;
 
@@ -58,15 +58,19 @@ static uint64_t handle_at(const void *at)
 	return narrow;
 }
 
-void call_requested(const struct call *c, intptr_t request, uint64_t names)
+void requests_note(uint64_t handle, uint64_t key, uint64_t names)
 {
-	uint64_t handle = handle_at((const void *)request), key = block_cell_key(calls_thread.block, c->cell);
 	struct entry *e = entry_of(handle);
 
 	/* Two threads may write one entry at once: then its check fits neither. */
 	atomic_store_explicit(&e->key, key, memory_order_relaxed);
 	atomic_store_explicit(&e->names, names, memory_order_relaxed);
 	atomic_store_explicit(&e->check, check_of(handle, key, names), memory_order_relaxed);
+}
+
+void call_requested(const struct call *c, intptr_t request, uint64_t names)
+{
+	requests_note(requests_handle((const void *)request, 0), block_cell_key(calls_thread.block, c->cell), names);
 }
 
 static bool look_up(uint64_t handle, struct requested *out)
@@ -95,7 +99,7 @@ int requests_of(const struct block *b, const struct moment_inside *m, struct req
 	if (count == 0 || count > REQUESTS_MOST || !copy(m->names & UINT64_MAX >> 16, array, count * size))
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t handle = handle_at(array + i * size);
+		uint64_t handle = requests_handle(array, i);
 
 		if (handle == ((uint64_t)calls_request_null & calls_abi->handle_mask))
 			continue;

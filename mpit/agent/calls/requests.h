@@ -19,6 +19,13 @@ bool requests_open(void);
 /* Any thread, signal handlers too. */
 void requests_forget(void);
 
+/* ---- the program's threads ---- */
+
+/* The handle in memory of the program's, or of a copy of it. */
+uint64_t requests_handle(const void *array, size_t i);
+/* That handle stands for what this call has begun; names: its call_names. */
+void requests_note(uint64_t handle, uint64_t key, uint64_t names);
+
 /* ---- the reader: the gate is held; not in a call of MPI's that the program waits in ---- */
 
 /* Whom a call's request names, and the key of the call that has made it (block.h). */

@@ -6,7 +6,7 @@
 
 CALLS_OUT ?= $(BUILD)/libmpit-calls.so
 
-CALLS_CORE := abi_list.c asked.c block.c calls.c clock.c library.c order.c peers.c place.c registry.c requests.c source.c types.c world.c
+CALLS_CORE := abi_list.c asked.c block.c calls.c clock.c library.c order.c peers.c persistent.c place.c registry.c requests.c source.c types.c world.c
 # A table of a few functions in the generated one's place.
 CALLS_DOUBLE := -Icalls -Icalls/test/double -I.
 CALLS_LDFLAGS := -shared -Wl,-soname,libmpit-calls.so -Wl,--version-script=calls/exports.map -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now \

@@ -18,6 +18,7 @@
 #include "library.h"
 #include "order.h"
 #include "peers.h"
+#include "persistent.h"
 #include "place.h"
 #include "requests.h"
 
@@ -69,6 +70,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	calls_comm_null = calls_abi->comm_null(mpi->find);
 	world_open(calls_abi->comm_world(mpi->find));
 	peers_open();
+	calls_state.peers = calls_state.peers && persistent_open();
 	if (!blocks_open(why) || !clock_choose(&calls_state.clock, why))
 		return false;
 	if (!registry_open()) {

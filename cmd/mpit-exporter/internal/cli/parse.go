@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 type Wordy interface {
 	kingpin.Value
 	IsBoolFlag() bool
-	// SetWords takes what stands behind the equals sign, after Set has been given "true".
+	// SetWords takes what stands behind the equals sign, before Set is given "true".
 	SetWords(words string) error
 }
 
@@ -22,17 +23,10 @@ func Parse(app *kingpin.Application, args []string) (command string, err error) 
 	if len(args) > 1 && args[0] == "help" && !strings.HasPrefix(args[1], "-") && app.GetCommand(args[1]) == nil {
 		args = args[1:] // the parser would end the program, with no word on what there is
 	}
-	switches, wrong := takeValues(app, args)
-	command, err = app.Parse(switches.args)
-	if err == nil {
-		err = switches.set()
-	}
-	if wrong != nil {
-		err = wrong
-	}
-	if err != nil {
-		return "", Usagef("%w%s (see %s --help)", naming(app, switches.args, err), meant(app, switches.args, err),
-			helpOf(app, switches.args))
+	left, wrong := takeValues(app, args)
+	command, err = app.Parse(left)
+	if err = cmp.Or(wrong, err); err != nil {
+		return "", Usagef("%w%s (see %s --help)", naming(app, left, err), meant(app, left, err), helpOf(app, left))
 	}
 	return command, nil
 }
@@ -126,35 +120,14 @@ func naming(app *kingpin.Application, args []string, err error) error {
 	return err
 }
 
-// valuedSwitches are arguments without the values of switches, which kingpin would take for arguments: exec --calls=1
-// would run a program 1.
-type valuedSwitches struct {
-	args   []string
-	values []valuedSwitch
-}
-
-type valuedSwitch struct {
-	name  string
-	value Wordy
-	words string
-}
-
-func (v valuedSwitches) set() error {
-	for _, s := range v.values {
-		if err := s.value.SetWords(s.words); err != nil {
-			return fmt.Errorf("--%s=%s: %w", s.name, s.words, err)
-		}
-	}
-	return nil
-}
-
-// takeValues takes the values of switches out of args; a value for one that takes none is an error. What belongs to a
+// takeValues hands the values of switches over, and returns args without them, as kingpin would take them for
+// arguments: exec --calls=1 would run a program 1. A value for a switch that takes none is an error. What belongs to a
 // program that is started is not looked at.
-func takeValues(app *kingpin.Application, args []string) (valuedSwitches, error) {
-	taken := valuedSwitches{args: slices.Clone(args)}
+func takeValues(app *kingpin.Application, args []string) (left []string, err error) {
+	left = slices.Clone(args)
 	parsed, _ := app.ParseContext(args)
 	if parsed == nil || parsed.SelectedCommand == nil {
-		return taken, nil
+		return left, nil
 	}
 	flags := map[string]*kingpin.FlagModel{}
 	for _, flag := range append(app.Model().Flags, parsed.SelectedCommand.Model().Flags...) {
@@ -166,7 +139,7 @@ func takeValues(app *kingpin.Application, args []string) (valuedSwitches, error)
 			if i < len(strings.Fields(parsed.SelectedCommand.FullCommand())) {
 				continue // the command's name
 			}
-			return taken, nil // a program or another argument, or a short flag
+			return left, nil // a program or another argument, or a short flag
 		}
 		name, words, valued := strings.Cut(given, "=")
 		flag := flags[name]
@@ -178,13 +151,15 @@ func takeValues(app *kingpin.Application, args []string) (valuedSwitches, error)
 		case flag.IsBoolFlag() && valued:
 			value, wordy := flag.Value.(Wordy)
 			if !wordy || name != flag.Name {
-				return taken, fmt.Errorf("--%s takes no value: write --%s or --no-%s", name, flag.Name, flag.Name)
+				return left, fmt.Errorf("--%s takes no value: write --%s or --no-%s", name, flag.Name, flag.Name)
 			}
-			taken.args[i] = "--" + name
-			taken.values = append(taken.values, valuedSwitch{name, value, words})
+			if err := value.SetWords(words); err != nil {
+				return left, fmt.Errorf("--%s=%s: %w", name, words, err)
+			}
+			left[i] = "--" + name
 		case !flag.IsBoolFlag() && !valued:
 			i++ // its value
 		}
 	}
-	return taken, nil
+	return left, nil
 }

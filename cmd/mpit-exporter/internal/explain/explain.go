@@ -5,7 +5,6 @@
 package explain
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -134,10 +133,7 @@ func (x *Flags) Run(std cli.Stdio) error {
 	}
 	a.Decisions, a.Unsure = from.Mapper.Explain(x.library, v)
 	if x.output == "json" {
-		encoder := json.NewEncoder(std.Out)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(a)
+		err = cli.WriteJSON(std.Out, a)
 	} else {
 		err = a.write(std.Out)
 	}

@@ -317,12 +317,12 @@ func TestHostsAreKnown(t *testing.T) {
 	} {
 		reloads := 0
 		refused := newRefusals()
-		handler, err := pages{
-			telemetryPath: "/metrics", metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
-			api: http.NotFoundHandler(), live: http.NotFoundHandler(), admission: newAdmission(1, 1, loopback(), refused),
-			ready: func() bool { return true }, names: []string{"node1", "node1.Cluster.example.", "allowed.example"},
-			reload: func(context.Context) error { reloads++; return nil },
-		}.mux()
+		handler, err := pages{Config{
+			TelemetryPath: "/metrics", Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+			API: http.NotFoundHandler(), Live: http.NotFoundHandler(),
+			Names:  []string{"node1", "node1.Cluster.example.", "allowed.example"},
+			Reload: func(context.Context) error { reloads++; return nil },
+		}, newAdmission(1, 1, loopback(), refused), func() bool { return true }}.mux()
 		require.NoError(t, err)
 		ask := func(method, path string) *httptest.ResponseRecorder {
 			req := httptest.NewRequest(method, path, http.NoBody)

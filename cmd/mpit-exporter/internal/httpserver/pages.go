@@ -1,10 +1,9 @@
 package httpserver
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"net/http/pprof" // also adds itself to the default mux, which is not served
+	_ "net/http/pprof" //nolint:gosec // G108: it adds itself to the default mux, of which nothing else is served
 	"net/url"
 	pathpkg "path"
 	"strings"
@@ -17,16 +16,9 @@ import (
 
 // pages are what the server shows.
 type pages struct {
-	telemetryPath string
-	names         []string // by which browsers may know this node, besides its addresses
-	admission     *admission
-	metrics       http.Handler
-	api           http.Handler
-	live          http.Handler
-	ready         func() bool
-	pprof         bool
-	command       string                      // that starts programs whose ranks come here
-	reload        func(context.Context) error // reads the rules anew; nil: nobody may ask for that
+	Config    // Names are all by which browsers may know this node, besides its addresses
+	admission *admission
+	ready     func() bool
 }
 
 // CheckTelemetryPath refuses a path that cannot be served, or that something else stands under.
@@ -48,7 +40,7 @@ func CheckTelemetryPath(path string) error {
 // mux puts all pages together.
 func (p pages) mux() (http.Handler, error) {
 	links := []page.Link{
-		{Address: p.telemetryPath, Text: "Metrics"},
+		{Address: p.TelemetryPath, Text: "Metrics"},
 		{Address: "/api/v1/jobs", Text: "Jobs", Description: "what is to be said of each job now, as JSON"},
 		{Address: "/api/v1/report", Text: "Report", Description: "where their time goes, as JSON"},
 		{Address: "/api/v1/ranks", Text: "Ranks", Description: "the MPI processes of this node, as JSON"},
@@ -59,29 +51,25 @@ func (p pages) mux() (http.Handler, error) {
 		{Address: "/-/healthy", Text: "Health"},
 		{Address: "/-/ready", Text: "Readiness"},
 	}
-	if p.pprof {
+	if p.Pprof {
 		links = append(links, page.Link{Address: "/debug/pprof/", Text: "Profiles"})
 	}
 
 	mux := http.NewServeMux()
-	if err := page.Serve(mux, version.Info(), p.command, links); err != nil {
+	if err := page.Serve(mux, version.Info(), p.Command, links); err != nil {
 		return nil, err
 	}
-	mux.Handle("/api/v1/", made(p.api))
-	mux.Handle("/api/v1/jobs", made(p.live))
-	mux.Handle("/api/v1/report", made(p.live))
+	mux.Handle("/api/v1/", made(p.API))
+	mux.Handle("/api/v1/jobs", made(p.Live))
+	mux.Handle("/api/v1/report", made(p.Live))
 	mux.HandleFunc("/-/reload", p.serveReload)
-	if p.pprof {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	if p.Pprof {
+		mux.Handle("/debug/pprof/", http.DefaultServeMux)
 	}
 	// Who asks whether the exporter is well is answered whatever others do: those answers hold nothing.
 	all := http.NewServeMux()
 	all.Handle("/", p.admission.of(other, mux))
-	all.Handle(p.telemetryPath, p.admission.of(scrape, p.metrics))
+	all.Handle(p.TelemetryPath, p.admission.of(scrape, p.Metrics))
 	all.HandleFunc("/-/healthy", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "healthy") })
 	all.HandleFunc("/-/ready", func(w http.ResponseWriter, _ *http.Request) {
 		if p.ready() {
@@ -90,7 +78,7 @@ func (p pages) mux() (http.Handler, error) {
 		}
 		say(w, http.StatusServiceUnavailable, "not ready")
 	})
-	known := knownHosts(all, p.telemetryPath, p.names, p.admission.refused.WithLabelValues(refusedHost).Inc)
+	known := knownHosts(all, p.TelemetryPath, p.Names, p.admission.refused.WithLabelValues(refusedHost).Inc)
 	return refuseOtherSites(known), nil
 }
 
@@ -113,12 +101,12 @@ func (p pages) serveReload(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Allow", http.MethodPost)
 		say(w, http.StatusMethodNotAllowed, "only POST reads the rules anew")
 		return
-	case p.reload == nil:
+	case p.Reload == nil:
 		say(w, http.StatusForbidden, "reloading over HTTP is not enabled; start the exporter with "+
 			"--web.enable-lifecycle, or send it SIGHUP")
 		return
 	}
-	if err := p.reload(req.Context()); err != nil {
+	if err := p.Reload(req.Context()); err != nil {
 		say(w, http.StatusInternalServerError, "the old rules stay in force:\n"+err.Error())
 		return
 	}

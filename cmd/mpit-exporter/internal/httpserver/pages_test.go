@@ -14,12 +14,12 @@ import (
 // pageOf serves what an exporter serves, with another telemetry path than usual.
 func pageOf(t *testing.T, pprof bool) http.Handler {
 	t.Helper()
-	handler, err := pages{
-		telemetryPath: "/a/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
-		live: http.NotFoundHandler(), admission: newAdmission(1, 1, loopback(), newRefusals()),
-		names: []string{"example.com"},
-		ready: func() bool { return true }, pprof: pprof,
-	}.mux()
+	handler, err := pages{Config{
+		TelemetryPath: "/a/metrics", Metrics: http.NotFoundHandler(), API: http.NotFoundHandler(),
+		Live:  http.NotFoundHandler(),
+		Names: []string{"example.com"},
+		Pprof: pprof,
+	}, newAdmission(1, 1, loopback(), newRefusals()), func() bool { return true }}.mux()
 	require.NoError(t, err)
 	return handler
 }

@@ -61,18 +61,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, fmt.Errorf("metric of refused requests: %w", err)
 	}
 	s, from := &Server{logger: c.Logger}, &addresses{interfaces: net.InterfaceAddrs}
-	handler, err := pages{
-		telemetryPath: c.TelemetryPath,
-		names:         append(ownNames(ctx), c.Names...),
-		admission:     newAdmission(c.MaxRequests, answerBytes, from, refused),
-		metrics:       c.Metrics,
-		api:           c.API,
-		live:          c.Live,
-		ready:         s.ready.Load,
-		pprof:         c.Pprof,
-		command:       c.Command,
-		reload:        c.Reload,
-	}.mux()
+	c.Names = append(ownNames(ctx), c.Names...)
+	handler, err := pages{c, newAdmission(c.MaxRequests, answerBytes, from, refused), s.ready.Load}.mux()
 	if err != nil {
 		return nil, err
 	}

@@ -20,15 +20,13 @@ import (
 // TestReadiness: a server that is about to end says so, and lives on for those who are being served.
 func TestReadiness(t *testing.T) {
 	ready := true
-	handler, err := pages{
-		telemetryPath: "/metrics",
-		metrics:       http.NotFoundHandler(),
-		api:           http.NotFoundHandler(),
-		live:          http.NotFoundHandler(),
-		admission:     newAdmission(1, 1, loopback(), newRefusals()),
-		names:         []string{"example.com"},
-		ready:         func() bool { return ready },
-	}.mux()
+	handler, err := pages{Config{
+		TelemetryPath: "/metrics",
+		Metrics:       http.NotFoundHandler(),
+		API:           http.NotFoundHandler(),
+		Live:          http.NotFoundHandler(),
+		Names:         []string{"example.com"},
+	}, newAdmission(1, 1, loopback(), newRefusals()), func() bool { return ready }}.mux()
 	require.NoError(t, err)
 	ask := func(path string) int {
 		answer := httptest.NewRecorder()
@@ -70,13 +68,12 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			reloads := 0
-			handler, err := pages{
-				telemetryPath: "/metrics", metrics: http.NotFoundHandler(), api: http.NotFoundHandler(),
-				live: http.NotFoundHandler(), admission: newAdmission(1, 1, loopback(), newRefusals()),
-				names:  []string{"example.com"},
-				ready:  func() bool { return true },
-				reload: func(context.Context) error { reloads++; return nil },
-			}.mux()
+			handler, err := pages{Config{
+				TelemetryPath: "/metrics", Metrics: http.NotFoundHandler(), API: http.NotFoundHandler(),
+				Live:   http.NotFoundHandler(),
+				Names:  []string{"example.com"},
+				Reload: func(context.Context) error { reloads++; return nil },
+			}, newAdmission(1, 1, loopback(), newRefusals()), func() bool { return true }}.mux()
 			require.NoError(t, err)
 			answer := cmdtest.Request(handler, test.method, test.path, test.header...)
 			assert.Equal(t, test.status, answer.Code)

@@ -26,8 +26,7 @@ type whose struct{ jobID, user string }
 func families(reports []*job.Report) []*dto.MetricFamily {
 	turns, known := map[string]int{}, map[whose]int{}
 	var jobs []*job.Report
-	for _, r := range slices.SortedStableFunc(slices.Values(reports),
-		func(a, b *job.Report) int { return cmp.Compare(a.Needs(), b.Needs()) }) {
+	for _, r := range job.ByNeed(reports) {
 		of := whose{r.Job.ID, r.Job.User}
 		if r.Job.Ended != nil || known[of] > 0 {
 			continue

@@ -1,8 +1,6 @@
 package judge
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -18,38 +16,30 @@ const (
 	window = 10 * time.Second
 	// remembered is the longest time between two scrapes of which that is known, or else of the whole job.
 	remembered = time.Minute
-	// apart is how old a verdict may be.
-	apart = time.Second
-	// patience is how long a scrape waits for a verdict.
-	patience = time.Second
+	// apart is how old a verdict may be, where there is a newer page.
+	apart = 5 * time.Second
 )
 
 // Node judges the jobs whose ranks are all on this node; of others it says nothing. It is a prometheus.Gatherer, safe
 // for concurrent use.
 type Node struct {
-	values func(ctx context.Context) (api.ValueList, error)
+	values func() api.ValueList
 
 	mu   sync.Mutex
 	past job.Window
 }
 
-// NewNode returns a Node that asks for the values of ranks in this way (exporter.Exporter.Window).
-func NewNode(values func(ctx context.Context) (api.ValueList, error)) *Node {
+// NewNode returns a Node that has what stands on the page from values (exporter.Exporter.CallTimes).
+func NewNode(values func() api.ValueList) *Node {
 	return &Node{values: values, past: job.Window{Longest: remembered}}
 }
 
-// Gather implements prometheus.Gatherer. The ranks have just been asked, by the scrape.
+// Gather implements prometheus.Gatherer. It asks no rank: the scrape that it is for has just done so.
 func (n *Node) Gather() ([]*dto.MetricFamily, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if time.Since(n.past.Now()) >= apart {
-		list, err := n.values(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("judging the jobs of this node: %w", err)
-		}
-		if list.Time.Sub(n.past.Now()) >= apart { // unless it has been known
+		if list := n.values(); list.Time.Sub(n.past.Now()) >= apart { // unless it has been known
 			n.past.Add(list.Time, whole(job.Of([]api.ValueList{list}, nil)))
 		}
 	}

@@ -2,8 +2,6 @@ package judge
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -79,8 +77,8 @@ func TestNode(t *testing.T) {
 		"more than served": {ranks: append(many, barrier("x", "ann", 4, 4)...), want: fmt.Sprintf(waits, "x"), lines: maxJobs},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := NewNode(func(context.Context) (api.ValueList, error) {
-				return api.ValueList{Time: time.Now(), Ranks: c.ranks}, nil
+			n := NewNode(func() api.ValueList {
+				return api.ValueList{Time: time.Now(), Ranks: c.ranks}
 			})
 			got := text(t, n)
 			assert.Contains(t, got, c.want)
@@ -92,18 +90,13 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// What was asked a moment ago isn't asked again, and a failure says nothing instead of something old.
-func TestNodeAsks(t *testing.T) {
-	asked, failure := 0, error(nil)
-	n := NewNode(func(context.Context) (api.ValueList, error) {
-		asked++
-		return api.ValueList{Time: time.Now(), Ranks: barrier("7", "ann", 4, 4)}, failure
+// A page is judged once.
+func TestNodeJudgesOnce(t *testing.T) {
+	n := NewNode(func() api.ValueList {
+		return api.ValueList{Time: time.Now(), Ranks: barrier("7", "ann", 4, 4)}
 	})
-	assert.NotEmpty(t, text(t, n))
-	assert.NotEmpty(t, text(t, n))
-	assert.Equal(t, 1, asked)
-	failure = errors.New("no")
-	n = NewNode(n.values)
-	_, err := n.Gather()
-	assert.ErrorIs(t, err, failure)
+	first := text(t, n)
+	assert.NotEmpty(t, first)
+	n.values = func() api.ValueList { panic("it was looked at a moment ago") }
+	assert.Equal(t, first, text(t, n))
 }

@@ -58,7 +58,6 @@ type Node struct {
 // Options are what commands want of a node beside its flags.
 type Options struct {
 	Connections int                       // of scrapers
-	Created     bool                      // see exporter.Config
 	Listen      func() error              // opens what else is listened on; may be nil
 	AgentSocket []mpit.ListenOption       // of the ranks' socket
 	FinalTaken  func(ctx context.Context) // see exporter.Config
@@ -96,7 +95,6 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		Logger:    n.Logger,
 		Retention: max(flags.retention, 1), // zero would mean the default
 		MaxRanks:  n.Budget.Ranks,
-		Created:   options.Created,
 		UserName:  UserName,
 
 		ControlVariables:        flags.cvars,
@@ -107,10 +105,12 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	if err != nil {
 		return n, fmt.Errorf("exporter: %w", err)
 	}
-	n.reload = newReloader(flags.configFiles, flags.timerInterval, n.Exporter, n.Logger)
-	n.Registry, n.Runtime = newRegistry(n.logs.LostLines()), prometheus.NewRegistry()
+	n.reload = &reloader{flags: flags, exporter: n.Exporter, logger: n.Logger, turn: make(chan struct{}, 1)}
+	n.Registry, n.Runtime = prometheus.NewRegistry(), prometheus.NewRegistry()
+	n.Registry.MustRegister(n.logs.LostLines(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		versioncollector.NewCollector("mpit_exporter"))
 	n.Runtime.MustRegister(collectors.NewGoCollector())
-	n.Verdicts = judge.NewNode(n.Exporter.Window)
+	n.Verdicts = judge.NewNode(n.Exporter.CallTimes)
 	if flags.OTLP.Asked() {
 		return n, n.openPushing(ctx)
 	}
@@ -146,8 +146,7 @@ func (n *Node) openPushing(ctx context.Context) (err error) {
 		return err
 	}
 	reader := n.Exporter.OTelReader(exporter.OTelConfig{
-		Exponential: n.OTLP.Histogram == otlp.HistogramExponential, Version: n.OTLP.Version,
-		Extra: prometheus.Gatherers{n.Registry, n.Verdicts},
+		Version: n.OTLP.Version, Extra: prometheus.Gatherers{n.Registry, n.Verdicts},
 	})
 	n.atEnd(reader.Close)
 	if n.Pusher, err = otlp.New(ctx, n.OTLP, reader); err != nil {
@@ -199,17 +198,6 @@ func (n *Node) Enclose(needs Needs) (*Enclosed, error) {
 		return nil, err
 	}
 	return &Enclosed{n}, nil
-}
-
-// newRegistry holds what is known of this process itself.
-func newRegistry(more ...prometheus.Collector) *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(more...)
-	r.MustRegister(
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		versioncollector.NewCollector("mpit_exporter"),
-	)
-	return r
 }
 
 // ExecCommand returns the command that starts programs whose ranks come to this exporter.

@@ -38,18 +38,15 @@ func AddOTLPFlags(cmd *kingpin.CmdClause, always bool) *OTLPFlags {
 		PlaceHolder("PROTOCOL").EnumVar(&c.Protocol, otlp.ProtocolHTTP, otlp.ProtocolGRPC)
 	cmd.Flag("otlp.interval", "How often figures are pushed (default: 60s).").
 		PlaceHolder("60s").IsSetByUser(&f.intervalNamed).DurationVar(&c.Interval)
-	cmd.Flag("otlp.histogram", "What timers are pushed as: histograms with explicit or with exponential buckets "+
-		"(default: explicit).").PlaceHolder("KIND").
-		EnumVar(&c.Histogram, otlp.HistogramExplicit, otlp.HistogramExponential)
-	cmd.Flag("otlp.final", "Push the last values of a rank when it ends, without waiting for the interval: of use "+
-		"with short jobs.").BoolVar(&c.Final)
+	cmd.Flag("otlp.final", "Push when ranks have ended, too, at most once a second: of use with short jobs.").
+		BoolVar(&c.Final)
 	return f
 }
 
 // Named says whether any flag but --otlp itself was given.
 func (f *OTLPFlags) Named() bool {
 	c := &f.config
-	return f.endpointNamed || f.intervalNamed || c.Protocol != "" || c.Histogram != "" || c.Final
+	return f.endpointNamed || f.intervalNamed || c.Protocol != "" || c.Final
 }
 
 // Asked says whether anything is to be pushed.

@@ -20,18 +20,12 @@ import (
 // reloader reads the rule files again for a running exporter, at SIGHUP and when asked over HTTP, one reload at a
 // time.
 type reloader struct {
-	paths         []string
-	timerInterval time.Duration
-	exporter      *exporter.Exporter
-	logger        *slog.Logger
+	flags    *Flags
+	exporter *exporter.Exporter
+	logger   *slog.Logger
 
 	turn  chan struct{} // holds a token while nobody reloads; none before begin
 	ended bool          // guarded by turn
-}
-
-func newReloader(paths []string, timerInterval time.Duration, e *exporter.Exporter, logger *slog.Logger) *reloader {
-	return &reloader{paths: paths, timerInterval: timerInterval, exporter: e, logger: logger,
-		turn: make(chan struct{}, 1)}
 }
 
 // notifyHangups gathers SIGHUPs. Several before a reload count as one.
@@ -82,7 +76,7 @@ func (r *reloader) now(ctx context.Context) error {
 	}
 	notify(r.logger, reloadingState())
 	defer notify(r.logger, daemon.SdNotifyReady) // with the old rules, if need be
-	rules, _, err := configuration.Load(r.paths, r.timerInterval)
+	rules, _, err := configuration.Load(r.flags.configFiles, r.flags.timerInterval)
 	if err != nil {
 		r.exporter.ReloadFailed(err)
 		return err

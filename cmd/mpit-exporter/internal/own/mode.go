@@ -142,7 +142,7 @@ func (o *Mode) Run(ctx context.Context, n *node.Node, front *node.Front, needs n
 	if n.Pusher != nil {
 		o.endpoint = n.OTLP.Endpoint
 		o.deliver(func(ctx context.Context) error {
-			_, err := n.Pusher.PushEnded(ctx)
+			_, err := n.Pusher.Push(ctx)
 			return err
 		})
 	}

@@ -1,10 +1,8 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
@@ -109,10 +107,7 @@ type ReportList struct {
 
 func jobsOf(now look) JobList {
 	list := JobList{Time: now.at, Jobs: []Job{}, LeftOut: now.left}
-	reports := slices.SortedStableFunc(slices.Values(now.jobs), func(a, b *job.Report) int {
-		return cmp.Compare(a.Needs(), b.Needs())
-	})
-	for _, r := range reports {
+	for _, r := range job.ByNeed(now.jobs) {
 		j := Job{Job: r.Job, States: map[string]int{}, Seconds: r.Seconds, Whole: r.Whole, Verdict: r.Verdict}
 		for i := range r.Ranks {
 			j.States[r.Ranks[i].State]++

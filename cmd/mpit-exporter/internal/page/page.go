@@ -39,19 +39,10 @@ const (
 		"trusted-types 'none'"
 )
 
-// pageType is a file's media type. It is named here because systems differ in what they know.
-func pageType(name string) string {
-	switch pathpkg.Ext(name) {
-	case ".html":
-		return "text/html; charset=utf-8"
-	case ".css":
-		return "text/css; charset=utf-8"
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".svg":
-		return "image/svg+xml"
-	}
-	return "application/octet-stream"
+// mediaTypes are files' by the ends of their names. They are named here because systems differ in what they know.
+var mediaTypes = map[string]string{
+	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
 }
 
 // Link leads to another page of the exporter's. The address is relative, for there may be a proxy with a path of its
@@ -107,7 +98,7 @@ func pageFile(name string, content []byte) http.Handler {
 			return
 		}
 		h := w.Header()
-		h.Set("Content-Type", pageType(name))
+		h.Set("Content-Type", mediaTypes[pathpkg.Ext(name)])
 		h.Set("Content-Security-Policy", pagePolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")

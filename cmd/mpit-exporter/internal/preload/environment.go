@@ -117,17 +117,10 @@ func (e Environment) FirstOnNode() bool {
 
 // Without returns the environment without some variables.
 func (e Environment) Without(names ...string) Environment {
-	var left Environment
-next:
-	for _, entry := range e {
-		for _, name := range names {
-			if strings.HasPrefix(entry, name+"=") {
-				continue next
-			}
-		}
-		left = append(left, entry)
-	}
-	return left
+	return slices.DeleteFunc(slices.Clone(e), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(names, name)
+	})
 }
 
 // Absolute returns the environment with paths in these variables that a change of directory doesn't change.

@@ -47,32 +47,24 @@ func (s Settings) Environ(env []string) (changed, notes []string) {
 	if s.file.unobserved != "" {
 		notes = append(notes, "the program runs unobserved: "+s.file.unobserved)
 	}
-	if s.Socket != "" {
-		e.Set(sockets.EnvSocket, s.Socket)
-	}
-	if s.JobID != "" {
-		e.Set(EnvJobID, s.JobID)
-	}
-	if len(s.Deny) > 0 {
-		e.Set(EnvDeny, "+"+strings.Join(s.Deny, ",")) // the plus: to what is denied by default
-	}
-	if s.Calls && s.CallsSaid {
-		e.Set(EnvCalls, cmp.Or(s.CallsWords, "1"))
-	}
-	if s.Log {
-		e.Set(EnvLog, "1")
-	}
-	if s.AllowWrite {
-		e.Set(EnvAllowWrite, "1")
-	}
-	if s.FinalWait > 0 {
-		e.Set(envFinalWait, strconv.FormatInt(s.FinalWait.Milliseconds(), 10))
-	}
-	if s.Linger > 0 {
-		e.Set(envLinger, strconv.FormatInt(s.Linger.Milliseconds(), 10))
-	}
-	if _, said := e.Lookup(envOpen); !said && (s.Monitoring || s.Events) {
-		e.Set(envOpen, s.open())
+	_, opens := e.Lookup(envOpen)
+	for _, set := range []struct {
+		is          bool
+		name, value string
+	}{
+		{s.Socket != "", sockets.EnvSocket, s.Socket},
+		{s.JobID != "", EnvJobID, s.JobID},
+		{len(s.Deny) > 0, EnvDeny, "+" + strings.Join(s.Deny, ",")}, // the plus: to what is denied by default
+		{s.Calls && s.CallsSaid, EnvCalls, cmp.Or(s.CallsWords, "1")},
+		{s.Log, EnvLog, "1"},
+		{s.AllowWrite, EnvAllowWrite, "1"},
+		{s.FinalWait > 0, envFinalWait, strconv.FormatInt(s.FinalWait.Milliseconds(), 10)},
+		{s.Linger > 0, envLinger, strconv.FormatInt(s.Linger.Milliseconds(), 10)},
+		{!opens && (s.Monitoring || s.Events), envOpen, s.open()},
+	} {
+		if set.is {
+			e.Set(set.name, set.value)
+		}
 	}
 	if _, decided := e.Lookup(EnvMonitoring); s.Monitoring && !decided {
 		notes = append(notes, monitoringNote)

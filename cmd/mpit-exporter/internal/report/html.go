@@ -40,12 +40,7 @@ func HTML(r *job.Report, w io.Writer) error {
 	if err != nil {
 		return written(err)
 	}
-	colour := "line" // none
-	for _, s := range job.States() {
-		if s.Word == v.State {
-			colour = cmp.Or(s.Colour, colour)
-		}
-	}
+	colour := cmp.Or(job.StateOf(v.State).Colour, "line")
 	return written(t.Execute(w, map[string]any{"View": v, "Whole": v.whole(), "Matrix": v.matrix(),
 		"Colour":   template.CSS("var(--" + colour + ")"), //nolint:gosec // G203: from a table
 		"Palette":  template.CSS(page.Palette),            //nolint:gosec // G203: it is this program's
@@ -54,12 +49,7 @@ func HTML(r *job.Report, w io.Writer) error {
 
 // whole is the time of all ranks together, by what they do.
 func (v *view) whole() []part {
-	var all job.Rank
-	for i := range v.report.Ranks {
-		for state, seconds := range v.report.Ranks[i].Time {
-			all.Time[state] += seconds
-		}
-	}
+	all := job.Rank{Time: v.report.Spent()}
 	if all.Time.Sum() == 0 {
 		return nil
 	}

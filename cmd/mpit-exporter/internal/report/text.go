@@ -69,7 +69,8 @@ func Lines(reports []*job.Report, w io.Writer) error {
 	word := func(text string) string { return strings.ReplaceAll(mapping.OneLine(text), " ", "-") }
 	var lines strings.Builder
 	for _, r := range slices.SortedStableFunc(slices.Values(reports), func(a, b *job.Report) int {
-		return cmp.Compare(observed(b), observed(a))
+		of, than := a.Spent(), b.Spent()
+		return cmp.Compare(than.Sum(), of.Sum())
 	}) {
 		useful, lost := "unknown", "unknown"
 		if e := r.Verdict.Efficiency; e != nil {
@@ -81,14 +82,6 @@ func Lines(reports []*job.Report, w io.Writer) error {
 	}
 	_, err := io.WriteString(w, lines.String())
 	return written(err)
-}
-
-// observed is all ranks' time, in seconds.
-func observed(r *job.Report) (seconds float64) {
-	for i := range r.Ranks {
-		seconds += r.Ranks[i].Time.Sum()
-	}
-	return seconds
 }
 
 // waited is how many seconds all ranks have waited for others, or for their messages.

@@ -138,7 +138,7 @@ func (v *view) calls() section {
 			c.Function, c.Object, fmt.Sprintf("%d: %s", c.Most, units.Duration(c.MostSeconds)), bytesACall(c)},
 			Parts: []part{{"mpi", min(c.Share, 1)}}})
 	}
-	if secondsOf(list) > 1.05*inside(v.report) {
+	if spent := v.report.Spent(); secondsOf(list) > 1.05*spent.Inside() {
 		s.Notes = append(s.Notes, "Other threads than those that initialised MPI call it, too; shares are of these "+
 			"threads' time.")
 	}
@@ -148,14 +148,6 @@ func (v *view) calls() section {
 func secondsOf(calls []job.Call) (seconds float64) {
 	for i := range calls {
 		seconds += calls[i].Seconds
-	}
-	return seconds
-}
-
-// inside is all ranks' time in MPI, of the threads that initialised it.
-func inside(r *job.Report) (seconds float64) {
-	for i := range r.Ranks {
-		seconds += r.Ranks[i].Time.Inside()
 	}
 	return seconds
 }
@@ -290,31 +282,16 @@ func (v *view) efficiency() section {
 	return s
 }
 
-// underWay is where ranks are that have been in a call for longer than a second.
+// underWay is where ranks are if one of them has been in a call for longer than a second.
 func (v *view) underWay() section {
-	type place struct{ function, object, from string }
-	var places []place
-	ranks, longest := map[place][]int{}, map[place]float64{}
-	for i := range v.report.Ranks {
-		r := &v.report.Ranks[i]
-		if r.Long == nil {
-			continue
-		}
-		p := place{r.Long.Function, r.Long.Object, r.Place}
-		if p.from == "" && r.Long.Module != "" {
-			p.from = fmt.Sprintf("%s+%#x", r.Long.Module, r.Long.Offset)
-		}
-		if ranks[p] == nil {
-			places = append(places, p)
-		}
-		ranks[p] = append(ranks[p], r.Rank)
-		slices.Sort(ranks[p])
-		longest[p] = max(longest[p], r.Running)
-	}
 	s := section{Title: "Calls under way", Heads: []string{">FOR", "CALL", "ON", "RANKS", "FROM"}}
-	for _, p := range places {
-		s.Rows = append(s.Rows, row{Cells: []string{
-			units.Duration(longest[p]), p.function, p.object, table.Shorten(units.Ranks(ranks[p]), table.MaxCell), p.from}})
+	for _, p := range v.report.Places() {
+		took := ""
+		if p.Seconds > 0 {
+			took = units.Duration(p.Seconds)
+		}
+		s.Rows = append(s.Rows, row{Cells: []string{took, p.Call, p.Object,
+			table.Shorten(units.Ranks(p.Ranks), table.MaxCell), p.From}})
 	}
 	return s
 }

@@ -86,48 +86,16 @@ func numbers(ranks []int) string {
 	return text
 }
 
-// underWay is where ranks are if one of them has been in a call for more than a second: those that are elsewhere than
-// the others are whom these wait for.
+// underWay is where ranks are if one of them has been in a call for more than a second.
 func underWay(r *job.Report) grid {
-	type place struct{ call, on, from string }
-	var places []place
-	ranks, longest := map[place][]int{}, map[place]float64{}
-	stuck := false
-	for i := range r.Ranks {
-		of := &r.Ranks[i]
-		var p place
-		switch {
-		case of.State == "ended" && (of.Long == nil || of.End == ""):
-			continue
-		case of.State == "late":
-			p.call = "(does not answer)"
-		case of.Long == nil:
-			p.call = "(in no long call)"
-		default:
-			p = place{of.Long.Function, of.Long.Object, of.Place}
-			if p.from == "" && of.Long.Module != "" {
-				p.from = fmt.Sprintf("%s+%#x", of.Long.Module, of.Long.Offset)
-			}
-			longest[p] = max(longest[p], of.Running)
-			stuck = true
-		}
-		if ranks[p] == nil {
-			places = append(places, p)
-		}
-		ranks[p] = append(ranks[p], of.Rank)
-	}
 	g := grid{columns: []column{{"FOR", true, ""}, {"CALL UNDER WAY", false, ""}, {"ON", false, ""}, {"RANKS", false, ""},
 		{"FROM", false, ""}}}
-	if !stuck {
-		return g
-	}
-	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(longest[b], longest[a]) })
-	for _, p := range places {
+	for _, p := range r.Places() {
 		took := ""
-		if longest[p] > 0 {
-			took = time.Duration(longest[p] * float64(time.Second)).Truncate(time.Second).String()
+		if p.Seconds > 0 {
+			took = time.Duration(p.Seconds * float64(time.Second)).Truncate(time.Second).String()
 		}
-		g.rows = append(g.rows, cells(Usual, took, p.call, p.on, numbers(ranks[p]), p.from))
+		g.rows = append(g.rows, cells(Usual, took, p.Call, p.Object, numbers(p.Ranks), p.From))
 	}
 	return g
 }

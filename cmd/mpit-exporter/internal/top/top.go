@@ -153,7 +153,7 @@ func (v *View) name(r *job.Report) string {
 func judged(r *job.Report) (badge Piece, text string) {
 	state, text := r.Verdict.State, mapping.OneLine(r.Verdict.Text)
 	tone := Poor
-	switch colourOf(r) {
+	switch job.StateOf(state).Colour {
 	case "hung":
 		tone = Bad
 	case "useful":
@@ -163,13 +163,6 @@ func judged(r *job.Report) (badge Piece, text string) {
 	}
 	text = strings.TrimPrefix(strings.TrimPrefix(text, state), ": ") // the text of some begins with it
 	return Piece{Text: strings.ToUpper(state), Tone: tone}, strings.TrimSpace(text)
-}
-
-// colourOf is the colour of a job's state.
-func colourOf(r *job.Report) string {
-	all := job.States()
-	at := slices.IndexFunc(all, func(s job.State) bool { return s.Word == r.Verdict.State })
-	return all[max(at, 0)].Colour
 }
 
 // about says what is to be said of a job, which one it is, and how efficient it is.
@@ -213,7 +206,7 @@ func (v *View) about(r *job.Report, columns int) []Line {
 	}
 	lines = append(lines, Line{{Text: title, Tone: Heading}})
 	// How well a job that can't go on did before says nothing of it.
-	if e := r.Verdict.Efficiency; e != nil && colourOf(r) != "hung" {
+	if e := r.Verdict.Efficiency; e != nil && job.StateOf(r.Verdict.State).Colour != "hung" {
 		most, waits := e.Communication, "waiting for late ranks"
 		if r.Verdict.State == job.Waits {
 			most, waits = 1, "waiting" // whichever rank it may be for

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // named is whom a call names, for who looks while it is under way (enum names in calls.h).
 type named string
@@ -43,11 +46,11 @@ func (f function) names() (named, string) {
 
 const completion = "completion"
 
-// requests says whether a call makes a request, which is then in its last argument. All of them do, also those that
-// name nobody: a handle that is used again must not be taken for what it was.
+// requests says whether a call makes a request, which is then in its last argument. All of them are noted, also those
+// that name nobody: a handle that is used again must not be taken for what it was.
 func (f function) requests() bool {
 	last := len(f.parameters) - 1
-	return last >= 0 && f.parameters[last].role == "request" && f.section != completion && f.name != "MPI_Start"
+	return last >= 0 && f.parameters[last].role == "request" && f.section != completion && f.starts() == ""
 }
 
 // whose is C for whom that request names. One that sends and receives is both's: none is told.
@@ -57,4 +60,30 @@ func (f function) whose() string {
 		return "call_names(INT32_MIN, NO_TAG)"
 	}
 	return names
+}
+
+// persistent says whether that request is one that MPI_Start starts.
+func (f function) persistent() bool { return strings.HasSuffix(f.name, "_init") }
+
+// sends is C for the bytes that each start of a persistent request sends.
+func (f function) sends(w wrapper) string {
+	if present([]string{"dest", "type"}, f.parameters) != nil {
+		return "NO_MESSAGE"
+	}
+	count := argument(f, w, "count")
+	if count == "" {
+		count = "(int)partitions * widecount"
+	}
+	return fmt.Sprintf("is_peer(%s) ? bytes_of(%s, type) : NO_MESSAGE", argument(f, w, "dest"), count)
+}
+
+// starts is C for the persistent requests that a call starts, and how many there are; "": it starts none.
+func (f function) starts() string {
+	switch f.name {
+	case "MPI_Start":
+		return "request, 1"
+	case "MPI_Startall":
+		return "requests, number"
+	}
+	return ""
 }

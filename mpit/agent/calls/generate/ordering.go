@@ -45,13 +45,15 @@ func (f function) ordering() string {
 		return "ORDERED"
 	case makes:
 		return "MAKES"
+	case f.persistent() || f.starts() != "":
+		return "NOTED"
 	}
 	return "UNORDERED"
 }
 
-// afterOrdered is C for what comes after a call that isn't UNORDERED; turn is what comes before it.
+// afterOrdered is C for what comes after a collective or a constructor; turn is what comes before it.
 func (f function) afterOrdered() (turn, after string) {
-	if f.ordering() == "UNORDERED" {
+	if f.ordering() == "UNORDERED" || f.ordering() == "NOTED" {
 		return "", ""
 	}
 	// A file that can't be opened can't be opened by any of them.

@@ -133,6 +133,9 @@ func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 	if f.movement.needsStatus() {
 		b.WriteString("\tintptr_t seen = status_or_own(status, &own);\n")
 	}
+	if starts := f.starts(); starts != "" {
+		fmt.Fprintf(b, "\tif (counts_peers())\n\t\tcall_starts(%s);\n", starts)
+	}
 	fmt.Fprintf(b, "%s\tint rc = next(%s);\n\tcall_returns(&call, %s);\n%s", turn, strings.Join(given, ", "),
 		f.activity(), after)
 	if moved := movedExpression(f, w); moved == "" {
@@ -146,8 +149,8 @@ func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 		fmt.Fprintf(b, "\tif (counts_peers() && rc == 0 && %s)\n\t\tcall_sends(&call, %s, %s, moved.out);\n",
 			strings.Join(conditions, " && "), f.bind, to)
 	}
-	if f.requests() {
-		fmt.Fprintf(b, "\tif (counts_peers() && rc == 0)\n\t\tcall_requested(&call, request, %s);\n", f.whose())
+	if noted := f.noted(w); noted != "" {
+		fmt.Fprintf(b, "\tif (counts_peers() && rc == 0)\n\t\t%s;\n", noted)
 	}
 	b.WriteString("\treturn rc;\n}\n")
 
@@ -155,6 +158,19 @@ func writeWrapper(b *bytes.Buffer, f function, w wrapper) {
 		fmt.Fprintf(b, "\nEXPORT int %s(%s)\n{\n\tNEXT(%s, %s);\n\treturn %s(next, FRAME%s);\n}\n",
 			symbol, list(declared(f.parameters)), next, symbol, measure, prefixed(passed))
 	}
+}
+
+// noted is C for what is to be noted of a call's requests; "": it neither makes nor starts any.
+func (f function) noted(w wrapper) string {
+	switch {
+	case f.starts() != "":
+		return fmt.Sprintf("call_started(&call, %s)", f.starts())
+	case f.requests() && f.persistent():
+		return fmt.Sprintf("call_persists(&call, %s, request, %s, %s)", f.number(), f.whose(), f.sends(w))
+	case f.requests():
+		return fmt.Sprintf("call_requested(&call, request, %s)", f.whose())
+	}
+	return ""
 }
 
 // arities are the numbers of parameters that a section's functions have.

@@ -555,7 +555,8 @@ int main(void)
 	test_peers_have_what_was_sent();
 	test_no_place_of_a_peer_ever_falls();
 	test_peers_of_threads();
+	test_persistent_sends_count_at_each_start();
 	test_an_object_freed_while_it_is_sent_on();
-	puts("tests of the call profile's runtime: 56 passed, 0 failed");
+	puts("tests of the call profile's runtime: 57 passed, 0 failed");
 	return 0;
 }

@@ -41,6 +41,8 @@ struct recorded {
 	int begun, returned, counted, sent;
 	int to; /* if sent */
 	uint64_t out, in;
+	uint64_t persists;        /* bytes of each start */
+	int starts, started;      /* requests */
 	int sized;
 	uint64_t size;
 	enum ordering ordering;

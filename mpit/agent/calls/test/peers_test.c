@@ -3,6 +3,8 @@
 #include "test.h"
 
 #include "peers.h"
+#include "persistent.h"
+#include "requests.h"
 #include "world.h"
 
 #include <string.h>
@@ -318,6 +320,80 @@ void test_peers_of_threads(void)
 	looks();
 	check_places("messages", then, &all);
 	CHECK(all == before + THREADS * MESSAGES);
+	freed(BIND_COMM, 0x200, comm);
+	calls_state.peers = false;
+}
+
+/* ---- persistent requests ---- */
+
+static uint32_t persists(uint32_t handle, int rank, uint64_t bytes)
+{
+	const struct call c = { .handle = 0x200, .epoch = EPOCH_PAUSED };
+
+	call_persists(&c, FUNCTION_MPI_Isend, (intptr_t)&handle, call_names(rank, 0), bytes);
+	return handle;
+}
+
+/* The library gives the first one the handle `becomes`, if it isn't 0. */
+static void starts(uint32_t *requests, int count, uint32_t becomes, uint64_t epoch)
+{
+	const struct call c = { .epoch = epoch };
+
+	call_starts((intptr_t)requests, count);
+	requests[0] = becomes != 0 ? becomes : requests[0];
+	call_started(&c, (intptr_t)requests, count);
+}
+
+void test_persistent_sends_count_at_each_start(void)
+{
+	enum { SO_MANY = 8192 };
+	static uint32_t r[SO_MANY];
+	uint64_t messages, sent;
+	uint32_t comm;
+
+	calls_state.peers = true;
+	CHECK(persistent_open() && requests_open());
+	comm = make_line(BIND_COMM, 0x200, FAKE_WORLD_SIZE, 0, 1);
+	CHECK(MPI_Send(5, 0, 1, 0x200) == 0 && MPI_Send(6, 0, 1, 0x200) == 0); /* so that there is a block, and a place */
+	looks();
+	messages = told_of("messages", 5);
+	sent = told_of("bytes", 5);
+	r[0] = persists(0x101, 5, 40);
+	r[1] = persists(0x102, 5, NO_MESSAGE);
+	r[2] = 0x999; /* nothing is known of it */
+	CHECK(told_of("messages", 5) == messages);
+	starts(r, 3, 0, EPOCH_STEP);
+	starts(r, 1, 0, EPOCH_STEP);
+	CHECK(told_of("messages", 5) == messages + 2 && told_of("bytes", 5) == sent + 80);
+	starts(r, 3, 0, EPOCH_PAUSED);
+	starts(r, 0, 0, EPOCH_STEP);
+	starts(r, -1, 0, EPOCH_STEP);
+	call_starts(0, 3); /* the library answers that with an error */
+	CHECK(told_of("messages", 5) == messages + 2);
+	/* The handle is another's. */
+	persists(0x101, 6, 40);
+	starts(r, 1, 0, EPOCH_STEP);
+	CHECK(told_of("messages", 5) == messages + 2);
+	persists(0x101, 5, 40);
+
+	/* The request gets another handle, also while nothing is measured; its communicator has gone. */
+	freed(BIND_COMM, 0x200, comm);
+	starts(r, 1, 0x103, EPOCH_STEP);
+	starts(r, 1, 0x104, EPOCH_PAUSED);
+	starts(r, 1, 0, EPOCH_STEP);
+	CHECK(r[0] == 0x104 && told_of("messages", 5) == messages + 4);
+
+	/* Half as many as there are places are all known; no number of them does harm. */
+	comm = make_line(BIND_COMM, 0x200, FAKE_WORLD_SIZE, 0, 1);
+	for (uint32_t i = 0; i < SO_MANY; i++) {
+		r[i] = persists(0x98000000 + 8 * i, 5, 1);
+		if (i + 1 != STARTS_MOST)
+			continue;
+		starts(r, STARTS_MOST, 0, EPOCH_STEP);
+		CHECK(told_of("messages", 5) == messages + 4 + STARTS_MOST);
+	}
+	for (uint32_t i = 0; i < SO_MANY; i++)
+		persists(0x44000000 + i, 5, 1);
 	freed(BIND_COMM, 0x200, comm);
 	calls_state.peers = false;
 }

@@ -131,6 +131,7 @@ void test_tables_are_shared_and_bounded(void);
 void test_peers_have_what_was_sent(void);
 void test_no_place_of_a_peer_ever_falls(void);
 void test_peers_of_threads(void);
+void test_persistent_sends_count_at_each_start(void);
 void test_an_object_freed_while_it_is_sent_on(void);
 
 #endif

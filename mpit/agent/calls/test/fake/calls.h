@@ -12,7 +12,7 @@
 #define UNLIKELY(condition) (condition)
 
 enum { BIND_NONE, BIND_COMM, BIND_FILE = 4, BIND_WIN = 8 };
-enum ordering { UNORDERED, ORDERED, MAKES };
+enum ordering { UNORDERED, ORDERED, MAKES, NOTED };
 enum makes {
 	MAKES_ONE,
 	MAKES_COLOURS,
@@ -69,6 +69,10 @@ void call_size(const struct call *call, uint64_t bytes);
 bool counts_peers(void);
 void call_sends(const struct call *call, int kind, int rank, uint64_t bytes);
 void call_requested(const struct call *call, intptr_t request, uint64_t names);
+#define NO_MESSAGE UINT64_MAX
+void call_persists(const struct call *call, unsigned function, intptr_t request, uint64_t names, uint64_t bytes);
+void call_starts(intptr_t requests, intptr_t count);
+void call_started(const struct call *call, intptr_t requests, intptr_t count);
 uint64_t type_bytes(intptr_t datatype);
 const struct place *call_place(const struct call *call);
 

@@ -146,6 +146,28 @@ void call_requested(const struct call *call, intptr_t request, uint64_t names)
 	CHECK(call != NULL && recorded.counted == 1);
 }
 
+void call_persists(const struct call *call, unsigned function, intptr_t request, uint64_t names, uint64_t bytes)
+{
+	(void)request;
+	(void)names;
+	CHECK(call != NULL && recorded.counted == 1 && function == recorded.function);
+	recorded.persists = bytes;
+}
+
+void call_starts(intptr_t requests, intptr_t count)
+{
+	(void)requests;
+	CHECK(recorded.begun == 1 && recorded.returned == 0);
+	recorded.starts = (int)count;
+}
+
+void call_started(const struct call *call, intptr_t requests, intptr_t count)
+{
+	(void)requests;
+	CHECK(call != NULL && recorded.counted == 1);
+	recorded.started = (int)count;
+}
+
 int main(void)
 {
 	test_bytes();
