@@ -53,11 +53,12 @@ func oneJob() grafana.Dashboard {
 func jobVerdict() []*panel {
 	firing := selector("ALERTS", ofOneJob+`, alertstate="firing"`)
 	said := verdictOf(ofUserJob, ofOneJob)
+	named := "(" + said + ")\nunless on (rank) vector(0)" // which has none
 	return []*panel{
 		stat("State", verdictMeans, "none", neutral).named(nameAlone).filled().colored("", stateColours()).size(5, 5).
 			instant(said, "{{state}}"),
 		stat("The others wait for", "The rank that the state names.", "none", neutral).named(nameAlone).size(6, 5).
-			instant(said+"\nand on () "+selector("mpit_job_verdict_info", ofUserJob+`, rank!=""`), "rank {{rank}} on {{node}}").
+			instant(named, "rank {{rank}} on {{node}}").instant("vector(0) unless on () ("+named+")", "none").
 			links("Its calls", ofTheJob(uidCalls, "rank", ofSeries("rank"))),
 		stat("Useful time", "Share of its ranks' time outside MPI since the job began, of the threads that initialised MPI.",
 			"percentunit", neutral).size(4, 5).instant("avg("+useful(process, soFar)+")", "useful"),

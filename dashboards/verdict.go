@@ -26,6 +26,9 @@ func stateColours() series {
 	colours := series{}
 	for _, s := range verdict.States() {
 		colours[s.Word] = colourOf(s)
+		if s.Colour == "" {
+			colours[s.Word] = palette["ended"]
+		}
 	}
 	return colours
 }
