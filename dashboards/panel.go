@@ -262,12 +262,6 @@ func (p *panel) thresholds(t grafana.Thresholds) *panel {
 	return p
 }
 
-// words shows values as words.
-func (p *panel) words(words map[string]grafana.MappingText) *panel {
-	p.FieldConfig.Defaults.Mappings = []grafana.Mapping{{Type: "value", Options: words}}
-	return p
-}
-
 // upTo sets the largest value of the scale.
 func (p *panel) upTo(v float64) *panel {
 	p.FieldConfig.Defaults.Max = &v

@@ -101,7 +101,7 @@ func TestSeveral(t *testing.T) {
 			s.job(c.ranks, c.nodes...)
 			s.add("other", barrier("8", "ann", 4, 4))
 			s.HandleFunc("/web/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") })
-			s.HandleFunc("/busy/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", 503) })
+			s.HandleFunc("/busy/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) })
 			if c.more != nil {
 				c.more["jobid"], c.more["user"] = "7", "ann"
 				s.found = append(s.found, c.more)
@@ -153,7 +153,7 @@ func TestSeveralWithoutAnswers(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- j.Look(ctx) }()
 	cancel()
-	<-ended
+	assert.ErrorIs(t, <-ended, context.Canceled)
 	assert.Empty(t, text(t, j))
 }
 
