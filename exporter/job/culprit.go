@@ -91,10 +91,9 @@ func (g *graph) deadlock() (finding, bool) {
 		}
 	}
 	f := finding{state: Deadlock}
-	// Of a collective it is known who has not come; the fewer are to blame.
 	var most *wait
 	for _, w := range waits {
-		if w.call.Number > 0 && len(g.behind(w)) <= len(w.ranks) && (most == nil || len(w.ranks) > len(most.ranks)) {
+		if g.blames(w) && (most == nil || len(w.ranks) > len(most.ranks)) {
 			most = w
 		}
 	}
@@ -106,6 +105,23 @@ func (g *graph) deadlock() (finding, bool) {
 	}
 	f.text += ", for " + seconds(shortest)
 	return f, true
+}
+
+// blames says that it's known of a collective who should have come: those that have ended or are in MPI_Finalize, or the
+// fewer. Of one of which not all members are seen, nobody knows who are the fewer.
+func (g *graph) blames(w *wait) bool {
+	if w.call.Number == 0 {
+		return false
+	}
+	behind := g.behind(w)
+	return !slices.ContainsFunc(behind, g.mayComeBack) ||
+		len(behind) < len(w.ranks) && g.groups[w.call.Comm].complete(false)
+}
+
+func (g *graph) mayComeBack(rank int) bool {
+	return !g.ranks[rank].ended() && !slices.ContainsFunc(g.of[rank], func(w *wait) bool {
+		return w.call.Function == finalizes
+	})
 }
 
 // mayHaveMore says that a rank may have threads which have not called MPI yet, and may.
@@ -232,8 +248,10 @@ func (g *graph) waiting() (finding, bool) {
 			}
 		}
 	}
-	// Who waits itself isn't to blame, but if it isn't known for whom it may be.
-	last := func(rank int) bool { return len(g.of[rank]) == 0 || len(g.of[rank][0].targets) == 0 }
+	// Who waits itself isn't to blame, but if it isn't known for whom it may be. For one that isn't seen, it isn't.
+	last := func(rank int) bool {
+		return len(g.of[rank]) == 0 || len(g.of[rank][0].targets) == 0 && !g.of[rank][0].unseen
+	}
 	worst, held := -1, []int(nil)
 	for _, rank := range slices.Sorted(maps.Keys(to)) {
 		if !last(rank) {

@@ -42,6 +42,7 @@ type wait struct {
 	// targets are the ranks that it waits for: for each of them if all, otherwise one is enough. None: they aren't known,
 	// or there are none, as what it does goes on.
 	targets []int
+	unseen  bool // it may wait for ranks that aren't seen
 	all     bool
 	certain bool // MPI says so; otherwise libraries do, mostly
 	left    int  // how many of the targets have to become free until it is over
@@ -140,6 +141,7 @@ func (g *graph) aim(w *wait) {
 	c := w.call
 	of := g.groups[c.Comm]
 	known := of != nil && !of.Inter
+	w.unseen = of != nil && len(c.Peers) == 0 && !of.complete(false)
 	switch {
 	case c.Function == finalizes: // libraries let no rank go before all are there
 		w.all = true
@@ -195,6 +197,7 @@ func (g *graph) behindOn(of *group, number uint64) (ranks []int) {
 func (g *graph) peers(w *wait) (ranks []int) {
 	for _, peer := range w.call.Peers {
 		at, seen := g.number[peer]
+		w.unseen = w.unseen || !seen
 		switch {
 		case !seen || at < 0 || at == w.ranks[0] || g.transfers(w, at):
 			if !w.all {
