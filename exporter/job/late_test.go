@@ -43,6 +43,8 @@ func TestWhereTimeGoes(t *testing.T) {
 	dozes, tests := of(0, "a", 0, 0, 0, 0).kernel(15, 1), of(0, "a", 0, 0, 0, 0).kernel(98, 1)
 	dozes.Time[api.Poll], tests.Time[api.Poll] = 0.2, 0.2
 	youth := collectives(0, 0).kernel(2, 0)
+	started := collectives(1, 0).kernel(3, 0)
+	started.CPU.Queue = nil
 	youth.young, youth.CPU.Seconds = true, new(25.0)
 	reads, onGPU := collectives(1, 0).kernel(3, 0), collectives(1, 0).kernel(3, 0)
 	reads.CPU.In, onGPU.CPU.GPU = "read of fd 3 (a pipe)", true
@@ -64,6 +66,8 @@ func TestWhereTimeGoes(t *testing.T) {
 			"60 % useful; " +
 				"40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU: it sleeps, or waits " +
 				"for a device"},
+		"off the CPU, for who knows what yet": {[]Rank{collectives(0, 80).kernel(99, 0), started}, []Call{two}, LateRanks,
+			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU"},
 		"perhaps on a GPU": {[]Rank{collectives(0, 80).kernel(99, 0), onGPU}, []Call{two}, LateRanks, "60 % useful; 40 " +
 			"% of " +
 			"the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU, perhaps on its GPU"},

@@ -213,6 +213,7 @@ func (r *Rank) does() string {
 func (r *Rank) outside() string {
 	on, known := r.onCore()
 	off := known && on < r.Share(api.Outside)/2
+	_, queueKnown := r.ready()
 	away := len(r.Threads) > 0 && r.Threads[0].Call == nil && r.Threads[0].Moved >= Waiting.Seconds()
 	switch {
 	case r.got() < 1:
@@ -221,6 +222,8 @@ func (r *Rank) outside() string {
 		return "is off the CPU, perhaps on its GPU"
 	case (off || away) && r.CPU != nil && r.CPU.In != "":
 		return "is in " + mapping.OneLine(r.CPU.In)
+	case off && !queueKnown: // it may want a core that it doesn't get
+		return "is off the CPU"
 	case off:
 		return "is off the CPU: it sleeps, or waits for a device"
 	case away:
