@@ -1,5 +1,3 @@
-# syntax=docker/dockerfile:1
-#
 # docker build --target exporter -t mpit-exporter .    the exporter, and the libraries for images of MPI programs to copy
 #
 # The target demo, small MPI jobs with a call profile, is docker-compose.yml's.
@@ -29,6 +27,7 @@ USER root
 RUN apt-get update && apt-get install -y --no-install-recommends openmpi-bin && rm -rf /var/lib/apt/lists/*
 COPY --from=build /src/bin/halo /src/bin/stencil /usr/local/bin/
 COPY examples/compose/job.sh /usr/local/bin/job.sh
+RUN chmod 755 /usr/local/bin/job.sh
 USER 65533:65533
 # A job's directories are Open MPI's own business, and its user has no home.
 ENV HOME=/tmp
