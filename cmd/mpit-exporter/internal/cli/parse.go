@@ -114,6 +114,9 @@ func naming(app *kingpin.Application, args []string, err error) error {
 			continue
 		}
 		if again := flag.Model().Value.Set(*element.Value); again != nil && again.Error() == err.Error() {
+			if strings.Contains(err.Error(), "missing unit in duration") {
+				err = fmt.Errorf("%w: write %ss for seconds", err, *element.Value)
+			}
 			return fmt.Errorf("--%s: %w", flag.Model().Name, err)
 		}
 	}
