@@ -14,7 +14,7 @@ export function partsOf(verdict) {
   // In a job whose ranks all stay in one call, all of that is waiting, whichever rank it may be for.
   const most = verdict.state === "waiting" ? 1 : e.communication;
   return [
-    { name: "useful", share: e.parallel },
+    { name: verdict.state === "idle" ? "idle" : "useful", share: e.parallel },
     { name: "waiting", share: Math.max(most - e.parallel, 0) },
     { name: "communication", share: 1 - most },
   ];
