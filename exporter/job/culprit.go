@@ -107,8 +107,8 @@ func (g *graph) deadlock() (finding, bool) {
 	return f, true
 }
 
-// blames says that it's known of a collective who should have come: those that have ended or are in MPI_Finalize, or the
-// fewer. Of one of which not all members are seen, nobody knows who are the fewer.
+// blames says that it's known of a collective who should have come: those that have ended or are in MPI_Finalize, or
+// the fewer. Who these are isn't known where not all members are seen.
 func (g *graph) blames(w *wait) bool {
 	if w.call.Number == 0 {
 		return false
