@@ -11,7 +11,10 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/prometheus/exporter-toolkit/web/kingpinflag"
 
@@ -74,14 +77,12 @@ func (c *judgeCommand) run(ctx context.Context, std cli.Stdio) error {
 		}
 		defer os.Remove(c.addressFile)
 	}
-	own := prometheus.NewRegistry()
-	if err := own.Register(jobs); err != nil {
-		return fmt.Errorf("metrics of the judge: %w", err)
-	}
 	log := slog.New(slog.NewTextHandler(std.Err, nil))
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{own, jobs}, promhttp.HandlerOpts{}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: c.interval, WriteTimeout: time.Minute}
+	pages, err := judgePages(jobs)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: pages, ReadTimeout: time.Minute, WriteTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -98,6 +99,26 @@ func (c *judgeCommand) run(ctx context.Context, std cli.Stdio) error {
 		return nil
 	}
 	return err
+}
+
+// judgePages are its metrics, whether it lives, and a page that leads to both.
+func judgePages(jobs *judge.Several) (http.Handler, error) {
+	own := prometheus.NewRegistry()
+	own.MustRegister(jobs, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versioncollector.NewCollector("mpit_judge"))
+	front, err := web.NewLandingPage(web.LandingConfig{
+		Name: cli.ProgramName + " judge", Version: version.Info(), Profiling: "false",
+		Links: []web.LandingLinks{{Address: "/metrics", Text: "Metrics"}, {Address: "/-/healthy", Text: "Health"}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the judge's page: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /", front)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{own, jobs},
+		promhttp.HandlerOpts{MaxRequestsInFlight: 10}))
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "healthy") })
+	return mux, nil
 }
 
 // look looks again and again. One look is over before the next one begins.

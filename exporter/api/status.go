@@ -20,33 +20,38 @@ type RankList struct {
 
 // RankStatus describes one rank. It leaves out the agent's id, with which anybody could pass for the rank.
 type RankStatus struct {
-	JobID          string     `json:"jobid"`
-	World          string     `json:"world"`
-	Rank           int        `json:"rank"`
-	Dup            int        `json:"dup,omitempty"`
-	State          string     `json:"state"` // new, up, busy, passive, paused, late, ended
-	PID            int        `json:"pid"`   // the kernel's, where it can say; else the process's own
-	UID            uint32     `json:"uid"`
-	User           string     `json:"user"`
-	Host           string     `json:"host"`
-	Executable     string     `json:"executable"`
-	Library        string     `json:"library"` // empty: not known
-	LibraryVersion string     `json:"library_version"`
-	WorldSize      int        `json:"world_size"`
-	ThreadLevel    string     `json:"thread_level"`
-	AgentVersion   string     `json:"agent_version"`
-	JobIDSource    string     `json:"jobid_source"`           // who says the jobid: slurm, pbs … launcher
-	CgroupJobID    string     `json:"cgroup_jobid,omitempty"` // the kernel's word on it; empty: none
-	JobIDCheck     string     `json:"jobid_check"`            // verified, differs, unknown
-	JobName        string     `json:"jobname,omitempty"`
-	Partition      string     `json:"partition,omitempty"`
-	Account        string     `json:"account,omitempty"` // Slurm's, as is qos
-	QOS            string     `json:"qos,omitempty"`
-	Started        *time.Time `json:"started,omitempty"`
-	Calls          *Calls     `json:"calls,omitempty"` // absent: the rank has no call profile
-	Peer           Peer       `json:"-"`
+	JobID          string `json:"jobid"`
+	World          string `json:"world"`
+	Rank           int    `json:"rank"`
+	Dup            int    `json:"dup,omitempty"`
+	State          string `json:"state"` // new, up, busy, passive, paused, late, ended
+	PID            int    `json:"pid"`   // the kernel's, where it can say; else the process's own
+	UID            uint32 `json:"uid"`
+	User           string `json:"user"`
+	Host           string `json:"host"`
+	Executable     string `json:"executable"`
+	Library        string `json:"library"` // empty: not known
+	LibraryVersion string `json:"library_version"`
+	WorldSize      int    `json:"world_size"`
+	ThreadLevel    string `json:"thread_level"`
+	AgentVersion   string `json:"agent_version"`
+	JobIDSource    string `json:"jobid_source"`           // who says the jobid: slurm, pbs … launcher
+	CgroupJobID    string `json:"cgroup_jobid,omitempty"` // the kernel's word on it; empty: none
+	JobIDCheck     string `json:"jobid_check"`            // verified, differs, unknown
+	Batch
+	Started *time.Time `json:"started,omitempty"`
+	Calls   *Calls     `json:"calls,omitempty"` // absent: the rank has no call profile
+	Peer    Peer       `json:"-"`
 
 	End
+}
+
+// Batch is what a batch system says of a job. Empty: nothing.
+type Batch struct {
+	JobName   string `json:"jobname,omitempty"`
+	Partition string `json:"partition,omitempty"`
+	Account   string `json:"account,omitempty"` // Slurm's, as is QOS
+	QOS       string `json:"qos,omitempty"`
 }
 
 // End is how a rank has ended.
@@ -169,10 +174,7 @@ func StatusOf(h *mpit.Hello, peer mpit.Peer, of identity.Process) RankStatus {
 		JobIDSource:    of.Source,
 		CgroupJobID:    of.CgroupJobID,
 		JobIDCheck:     cmp.Or(of.Check, identity.Unknown),
-		JobName:        of.JobName,
-		Partition:      of.Partition,
-		Account:        of.Account,
-		QOS:            of.QOS,
+		Batch:          Batch{of.JobName, of.Partition, of.Account, of.QOS},
 	}
 	if !h.InitTime.IsZero() {
 		started := h.InitTime // nothing else of h is held

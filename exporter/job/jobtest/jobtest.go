@@ -22,7 +22,7 @@ func RankOf(rank int, node string, useful float64) api.RankValues {
 	return api.RankValues{
 		Rank: api.RankStatus{JobID: "17", World: "0", User: "ada", Rank: rank, State: "ended",
 			Host: node, Executable: "/home/ada/solver", Library: "openmpi", LibraryVersion: "5.0.7", WorldSize: 4,
-			JobName: "heat <3>", Started: &Began,
+			Batch: api.Batch{JobName: "heat <3>"}, Started: &Began,
 			End:   api.End{EndReason: "finalize", Ended: &ended},
 			Calls: &api.Calls{State: api.StateSeconds{api.Outside: useful, api.Send: 1, api.Collective: inside - 1}}},
 		Variables: []api.VariableValues{

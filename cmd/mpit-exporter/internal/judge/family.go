@@ -15,7 +15,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 )
 
-// maxJobs bounds the series.
+// maxJobs bounds the series, and the jobs that one look asks about.
 const maxJobs = 256
 
 // whose names a job, which may have several MPI_COMM_WORLDs.
@@ -24,27 +24,42 @@ type whose struct{ jobID, user string }
 // families are the verdicts of jobs that have not ended, if any: of several worlds of a job that of the worst. Where
 // there are too many, users take turns, each with the job that needs attention most: nobody's jobs keep out another's.
 func families(reports []*job.Report) []*dto.MetricFamily {
-	turns, known := map[string]int{}, map[whose]int{}
+	known := map[whose]bool{}
 	var jobs []*job.Report
 	for _, r := range job.ByNeed(reports) {
 		of := whose{r.Job.ID, r.Job.User}
-		if r.Job.Ended != nil || known[of] > 0 {
-			continue
+		if r.Job.Ended == nil && !known[of] {
+			known[of] = true
+			jobs = append(jobs, r)
 		}
-		turns[of.user]++
-		known[of] = turns[of.user]
-		jobs = append(jobs, r)
 	}
 	if len(jobs) == 0 {
 		return nil
 	}
-	turn := func(r *job.Report) int { return known[whose{r.Job.ID, r.Job.User}] }
-	slices.SortStableFunc(jobs, func(a, b *job.Report) int { return cmp.Compare(turn(a), turn(b)) })
+	jobs = inTurns(jobs, func(r *job.Report) string { return r.Job.User })
 	f := &dto.MetricFamily{Name: new(api.VerdictName), Help: new(api.VerdictHelp), Type: dto.MetricType_GAUGE.Enum()}
 	for _, r := range jobs[:min(len(jobs), maxJobs)] {
 		f.Metric = append(f.Metric, series(r))
 	}
 	return []*dto.MetricFamily{f}
+}
+
+// inTurns puts the first of each user's before the second of any, and so on.
+func inTurns[T any](list []T, user func(T) string) []T {
+	type turn struct {
+		n  int
+		of T
+	}
+	had, turns := map[string]int{}, make([]turn, len(list))
+	for i, of := range list {
+		had[user(of)]++
+		turns[i] = turn{had[user(of)], of}
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.n, b.n) })
+	for i := range turns {
+		list[i] = turns[i].of
+	}
+	return list
 }
 
 // series is a job's: rank and node are of the one that the others wait for, empty where none is named.

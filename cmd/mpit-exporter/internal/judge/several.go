@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -29,7 +30,7 @@ const (
 
 	atOnce   = 32               // questions to exporters
 	deadline = 10 * time.Second // of each, and of the one to Prometheus
-	room     = 256 << 20        // for each answer (client.Fetch)
+	room     = 32 << 20         // for each answer (client.Fetch)
 )
 
 // conspicuous finds the nodes of jobs that run on several and that something may be said of: a rank has been in a call
@@ -71,10 +72,10 @@ func NewSeveral(server, exporter, match string) (*Several, error) {
 		ended: prometheus.NewGauge(prometheus.GaugeOpts{Name: "mpit_judge_last_look_timestamp_seconds",
 			Help: "When the last look ended that Prometheus answered."}),
 		unanswered: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mpit_judge_unanswered_total",
-			Help: "Questions without a good answer: to Prometheus, or to an exporter, by why. Its jobs aren't judged."},
-			[]string{"reason"}),
+			Help: "Questions without a good answer: to Prometheus, or to an exporter, by why; jobs that are too many. What " +
+				"they are about isn't judged."}, []string{"reason"}),
 	}
-	for _, reason := range []string{byPrometheus, byTime, byStatus, byOther} {
+	for _, reason := range []string{byPrometheus, byTime, byStatus, byOther, byMany} {
 		s.unanswered.WithLabelValues(reason)
 	}
 	return s, nil
@@ -86,6 +87,7 @@ const (
 	byTime       = "timeout"
 	byStatus     = "status" // the exporter refuses
 	byOther      = "other"  // it isn't reached, or answers with something else
+	byMany       = "jobs"   // nobody is asked: there are more than maxJobs
 )
 
 // Describe implements prometheus.Collector.
@@ -161,8 +163,9 @@ type inquiry struct {
 	missing bool // one has not answered
 }
 
-// reports asks the exporters, a few at once and one job after another, so that of few jobs all parts are held. Of a job
-// that an exporter doesn't answer for there is none: what isn't seen isn't judged.
+// reports asks the exporters, a few at once and one job after another, so that of few jobs all parts are held. Users
+// take turns, in an order that changes. Of a job that an exporter doesn't answer for there is none: what isn't seen
+// isn't judged.
 func (s *Several) reports(ctx context.Context, nodes map[whose][]string) (reports []*job.Report) {
 	type question struct {
 		of   *inquiry
@@ -188,9 +191,11 @@ func (s *Several) reports(ctx context.Context, nodes map[whose][]string) (report
 			}
 		})
 	}
-	for of, instances := range nodes {
-		about := &inquiry{whose: of, left: len(instances)}
-		for _, node := range instances {
+	jobs := inTurns(slices.Collect(maps.Keys(nodes)), func(of whose) string { return of.user })
+	s.unanswered.WithLabelValues(byMany).Add(float64(max(len(jobs)-maxJobs, 0)))
+	for _, of := range jobs[:min(len(jobs), maxJobs)] {
+		about := &inquiry{whose: of, left: len(nodes[of])}
+		for _, node := range nodes[of] {
 			questions <- question{about, node}
 		}
 	}

@@ -116,7 +116,7 @@ func TestSeveral(t *testing.T) {
 			}
 			assert.Contains(t, s.asked[0], `mpit_rank_up{partition="gpu"}`)
 			assert.InDelta(t, strings.Count(c.want, "\n"), testutil.ToFloat64(j.jobs), 0)
-			for _, reason := range []string{byPrometheus, byTime, byStatus, byOther} {
+			for _, reason := range []string{byPrometheus, byTime, byStatus, byOther, byMany} {
 				assert.Equal(t, reason == c.not, testutil.ToFloat64(j.unanswered.WithLabelValues(reason)) > 0, reason)
 			}
 		})
@@ -130,6 +130,20 @@ func worldOf(world string, ranks int) []api.RankValues {
 		list[i].Rank.World, list[i].Rank.Calls = world, nil
 	}
 	return list
+}
+
+// Where there are too many jobs, those of one user keep out no other's.
+func TestSeveralUsers(t *testing.T) {
+	s := newSite(t)
+	s.job(barrier("7", "ann", 4, 4), "a", "b")
+	s.add("x", nil)
+	for i := range 2 * maxJobs {
+		s.found = append(s.found, map[string]string{"instance": "x", "jobid": fmt.Sprint(i), "user": "eve"})
+	}
+	j := s.judge(t)
+	require.NoError(t, j.Look(t.Context()))
+	assert.Contains(t, text(t, j), `jobid="7",node="n1"`)
+	assert.InDelta(t, maxJobs+1, testutil.ToFloat64(j.unanswered.WithLabelValues(byMany)), 0)
 }
 
 // A failure says nothing instead of something old, and a wait ends.
