@@ -248,7 +248,8 @@ func (g *graph) waiting() (finding, bool) {
 			}
 		}
 	}
-	// Who waits itself isn't to blame, but if it isn't known for whom it may be. For one that isn't seen, it isn't.
+	// A rank that waits itself isn't to blame, unless it isn't known for whom. One that waits for a rank that isn't seen
+	// isn't either.
 	last := func(rank int) bool {
 		return len(g.of[rank]) == 0 || len(g.of[rank][0].targets) == 0 && !g.of[rank][0].unseen
 	}

@@ -22,7 +22,8 @@ const maxJobs = 256
 type whose struct{ jobID, user string }
 
 // families are the verdicts of jobs that have not ended, if any: of several worlds of a job that of the worst. Where
-// there are too many, users take turns, each with the job that needs attention most: nobody's jobs keep out another's.
+// there are too many, users take turns, each with the job that needs attention most, so that one user can't take all
+// places.
 func families(reports []*job.Report) []*dto.MetricFamily {
 	known := map[whose]bool{}
 	var jobs []*job.Report

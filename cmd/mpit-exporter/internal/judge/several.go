@@ -87,7 +87,7 @@ const (
 	byTime       = "timeout"
 	byStatus     = "status" // the exporter refuses
 	byOther      = "other"  // it isn't reached, or answers with something else
-	byMany       = "jobs"   // nobody is asked: there are more than maxJobs
+	byMany       = "jobs"   // there are more than maxJobs: of the rest no exporter is asked
 )
 
 // Describe implements prometheus.Collector.
