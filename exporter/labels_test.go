@@ -3,6 +3,7 @@ package exporter
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -313,4 +314,27 @@ func TestClashesAreLoggedSparingly(t *testing.T) {
 	clash("2", 0, 1000)
 	assert.Equal(t, 2, lines())
 	assert.Equal(t, 5.0, n.scrape()["mpit_exporter_label_clashes_total"], "all are counted")
+}
+
+// Coverage: of the ranks that a launcher has started on the node, one doesn't load the agent. One that has ended, and
+// whose last values are gone, was seen all the same.
+func TestRanksThatNeverConnect(t *testing.T) {
+	clock := newTestClock()
+	n := startNode(t, Config{Retention: time.Minute}, withClock(clock))
+	var ranks []*mpittest.Rank
+	for i := range 3 {
+		cfg := small("1", i)
+		cfg.Hello.Size = 4
+		cfg.Hello.Attributes = maps.Clone(cfg.Hello.Attributes)
+		cfg.Hello.Attributes["MPI_LOCALNRANKS"] = "4"
+		ranks = append(ranks, mpittest.New(cfg))
+	}
+	n.connect(ranks...)
+	assert.Equal(t, 1.0, n.scrape()[`mpit_exporter_ranks{state="unseen"}`])
+	n.finish(ranks[2], mpit.EndFinalize)
+	n.scrape()
+	clock.advance(2 * time.Minute)
+	page := n.scrape()
+	assert.Zero(t, page[`mpit_exporter_ranks{state="ended"}`])
+	assert.Equal(t, 1.0, page[`mpit_exporter_ranks{state="unseen"}`])
 }

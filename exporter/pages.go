@@ -195,6 +195,7 @@ func (p *page) setSelf() {
 	for state := stateUp; int(state) < len(stateNames); state++ {
 		p.self.Ranks.WithLabelValues(state.String()).Set(float64(states[state]))
 	}
+	p.with(func(g *registry) { p.self.Ranks.WithLabelValues("unseen").Set(float64(g.worlds.unseen())) })
 	for state, n := range p.board.Variables() {
 		p.self.Variables.WithLabelValues(mpit.VariableState(state).String()).Set(float64(n))
 	}

@@ -39,7 +39,7 @@ func New() *Metrics {
 	i := &instruments{registry: prometheus.NewRegistry()}
 	s := &Metrics{
 		Ranks: i.gauges("mpit_exporter_ranks", "state", "{rank}",
-			"Ranks by their state in the last round."),
+			"Ranks by their state in the last round; unseen: started here by a launcher, and never connected."),
 		Variables: i.gauges("mpit_exporter_variables", "state", "{variable}",
 			"Performance variables of all live ranks, by whether their agents could open them."),
 		Series: i.gauge("mpit_exporter_series", "{series}",
