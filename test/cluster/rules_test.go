@@ -25,7 +25,7 @@ import (
 // a group takes, that doesn't depend on what else the machine does.
 func BenchmarkRules(b *testing.B) {
 	nodes, ranks := number(b, "BENCH_NODES", 32), number(b, "BENCH_RANKS", 32)
-	const speed, evaluations = 8, 10
+	const speed, evaluations = 8, 40
 	m := &machine{arrival: math.MaxInt64} // no other job comes
 	for i := range nodes {
 		m.nodes = append(m.nodes, node{running: &place{job: &job{end: math.MaxInt64}, index: i}})
