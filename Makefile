@@ -170,6 +170,10 @@ bench-cluster: build ## what the exporters of a cluster whose jobs come and go c
 bench-rules: build ## what each rule costs a Prometheus, in CPU a rank and minute (BENCH_NODES=32 BENCH_RANKS=32 of each)
 	cd test && $(GO) test ./cluster -run '^$$' -bench Rules -benchtime 1x -timeout 0 -v
 
+.PHONY: bench-boards
+bench-boards: build ## what each query of the dashboard One MPI job costs a Prometheus at 1 h, 24 h and 7 days (BENCH_RANKS=128, of which costs for 4,096 are made)
+	cd test && $(GO) test ./cluster -run '^$$' -bench Boards -benchtime 1x -timeout 0 -v
+
 # BENCH_BESIDE: the path of another build of the exporter, in the same run. BENCH_FLAGS: such as -count 3, or -bench Node/.*/format=text$$
 .PHONY: bench-node
 bench-node: build ## one node with $BENCH_RANKS simulated ranks (1,024) in each format, with ranks that stop and come, beside client_golang
