@@ -191,9 +191,13 @@ func (r *Report) crashed(v *Verdict) bool {
 	switch {
 	case by != "" && live > 0 && r.Time.Sub(last(gone)) < settles:
 		return false
-	case by != "" && live == 0 && len(r.Ranks) >= r.Job.WorldSize:
+	case by != "" && live == 0:
 		v.State = Cancelled
 		v.Text = fmt.Sprintf("%s ended all %d ranks", by, len(gone))
+		if len(r.Ranks) < r.Job.WorldSize {
+			v.State = Unknown
+			v.Text += fmt.Sprintf(" that are observed, of %d: cancelled, or another rank failed", r.Job.WorldSize)
+		}
 	case len(gone) > 0:
 		v.State, v.Text = Crashed, crash(gone, len(r.Ranks))
 	case live > 0 && silent == live:
@@ -214,7 +218,7 @@ func (r *Report) crashed(v *Verdict) bool {
 		case was.stuck(was.Ranks, &before):
 			v.Text += "; before that, " + before.Text
 			v.Late = before.Late
-		case v.State == Cancelled && len(observed) > 0:
+		case v.State != Crashed && len(observed) > 0:
 			before.Efficiency = efficiency(observed)
 			was.divide(observed, &before)
 			v.Text += "; before that, " + before.sentence()
