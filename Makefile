@@ -103,6 +103,10 @@ test: ## everything: formatting, unit tests, the agent's tests, whole jobs with 
 test-distributions: ## demo and test on Debian 13 and sid, the libraries on Debian 11, arm64 and the standard ABI: hours, as root
 	@scripts/test-distributions
 
+.PHONY: test-slurm
+test-slurm: build ## jobs under a real Slurm with three nodes on this machine: over nodes, arrays, cancelled, a node that fails; as root
+	@scripts/test-slurm
+
 .PHONY: test-format
 test-format:
 	@for module in . test; do cd $(CURDIR)/$$module; \
