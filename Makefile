@@ -184,10 +184,11 @@ bench-node: build ## one node with $BENCH_RANKS simulated ranks (1,024) in each 
 	cd test && $(GO) test ./node -run '^$$' -bench . -benchtime 20x -timeout 0 $(BENCH_FLAGS)
 
 .PHONY: bench
-bench: build ## Go benchmarks; a sample's cost in the agent; ping-pong and allreduce with and without the agent
+bench: build ## Go benchmarks; a sample's cost in the agent; memory, ping-pong and allreduce with and without the agent
 	@scripts/install-deps bench
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	@$(MAKE) --no-print-directory -s -C mpit/agent bench
+	cd test && MPIT_TEST_BUILT=1 $(GO) test ./e2e -run '^$$' -bench Memory -benchtime 5x
 	@scripts/bench-mpi
 
 # Needs the network, for npm's packages: no part of `make test`.

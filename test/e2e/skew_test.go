@@ -49,6 +49,9 @@ func TestVersionSkew(t *testing.T) {
 				for _, calls := range toldOfCalls(t, exporter) {
 					assert.Equal(t, skew.calls, slices.Sorted(maps.Keys(calls)))
 				}
+				if skew.exec == binary {
+					assert.NoError(t, scrape.Expect("mpit_exporter_ranks_without_cpu_times", nil, 2))
+				}
 				run.Release(t, "half")
 				run.AtHold(t, "done")
 				result := run.Finish(t, "done")
