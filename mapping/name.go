@@ -28,11 +28,10 @@ var classWords = [...]string{
 
 // shape is what a name is made of besides the variable's own.
 type shape struct {
-	kind  Kind
-	otel  OTelKind
-	word  string // class word
-	unit  string // UCUM
-	ratio bool   // of two variables: its word tells it apart from any class's
+	kind Kind
+	otel OTelKind
+	word string // class word
+	unit string // UCUM
 }
 
 // unitWord is the unit's word in the name. OpenTelemetry's translation writes "ratio" for gauges only.
@@ -84,7 +83,7 @@ type familyNames struct{ prometheus, otel string }
 // it; otherwise the escaped one.
 func (s shape) names(name string, declared mpit.Class) familyNames {
 	full := Prefix + name + s.tail()
-	repeats := s.word != "" && !s.ratio && (name == s.word || strings.HasSuffix(name, "_"+s.word))
+	repeats := s.word != "" && (name == s.word || strings.HasSuffix(name, "_"+s.word))
 	if repeats || len(name) > MaxPlainName || !plainWords.MatchString(name) || !s.owns(full, name) ||
 		!s.allowed(name, full) {
 		return s.escaped(name, declared)
@@ -205,11 +204,7 @@ func (s shape) otelName(base, word, hash string) string {
 var hashAlphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 func (s shape) hash(name string, declared mpit.Class) string {
-	kind := NameOf(declared)
-	if s.ratio {
-		kind = "ratio " + s.word
-	}
-	sum := sha256.Sum256([]byte(kind + "\x00" + name))
+	sum := sha256.Sum256([]byte(NameOf(declared) + "\x00" + name))
 	return "x" + hashAlphabet.EncodeToString(sum[:5])
 }
 

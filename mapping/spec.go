@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -233,35 +232,6 @@ func checkDistribution(v *mpit.Variable) Reason {
 		return ReasonDistribution
 	}
 	return ""
-}
-
-// RatioFamily is the family of a level's or a high watermark's share of the SIZE of the same name. A level's has the
-// name that a PERCENTAGE would have, on purpose: where a library has that, there is no ratio.
-func RatioFamily(name string, high bool) *Metric {
-	sh := shape{otel: OTelGauge, unit: "1", ratio: true}
-	class, word := mpit.ClassLevel, "level"
-	if high {
-		class, word = mpit.ClassHighWatermark, "high watermark"
-		sh.word = classWords[class]
-	}
-	n := sh.names(name, class)
-	return &Metric{
-		Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge, Measure: "1",
-		Help: fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word,
-			Fold(name, 200)),
-	}
-}
-
-// RatioOf is what the share of a part in the SIZE of the same name becomes.
-func RatioOf(part *Spec, metric *Metric) Spec {
-	mode := ModePresent
-	if part.Mode == ModeWatermark {
-		mode = ModeWatermark
-	}
-	return Spec{Labels: part.Labels, Plain: Plain{
-		Metric: metric, Mode: mode, Scale: 1, Objects: MergeMax, Structure: Structure{Label: part.Label},
-		Ranks: part.Ranks, Across: MergeMax,
-	}}
 }
 
 // Merged says whether the elements of a handle that has so many become one.

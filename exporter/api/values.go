@@ -226,10 +226,8 @@ func newVariables(catalogue *mpit.Variables, infos []variables.Info) *rankVariab
 func (x *rankVariables) index() {
 	x.byMetric = map[string][]int{}
 	for i := range x.infos {
-		for _, m := range []*mapping.Metric{x.infos[i].Metric, x.infos[i].Ratio} {
-			if m != nil {
-				x.byMetric[m.Name] = append(x.byMetric[m.Name], i)
-			}
+		if m := x.infos[i].Metric; m != nil {
+			x.byMetric[m.Name] = append(x.byMetric[m.Name], i)
 		}
 	}
 }

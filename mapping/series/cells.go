@@ -252,9 +252,7 @@ type intake struct {
 
 // forget takes out what a plan brings to a cell anew: what freed objects have counted, and what is counted where.
 func (c *cell) forget() {
-	if !c.v.of.IsRatio() { // which no remains know
-		c.fixed, c.fixedKnown = 0, false
-	}
+	c.fixed, c.fixedKnown = 0, false
 	switch {
 	case c.timer == nil:
 	case c.timer.exact != nil:

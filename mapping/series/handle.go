@@ -245,12 +245,10 @@ func (h *handle) readEach(in *intake, values []uint64, fresh bool) {
 		}
 		if x, reason := h.v.gauge(values[i]); reason == "" {
 			c.merge(h.v.Objects, x)
-			h.value = x
 		} else {
 			in.dropped[reason]++
 		}
 	}
-	h.ok = fresh
 }
 
 // readMerged merges the elements of a gauge, then objects. A watermark that could not be read is still what it was.

@@ -278,14 +278,6 @@ func TestRankModes(t *testing.T) {
 		r.Update(newAgent(none(mpit.ClassLevel, tInt)).sample())
 		assert.Equal(t, mapping.RankKeep, r.Series()[0].Ranks())
 	})
-	t.Run("a ratio is the largest, as its watermark's rule says", func(t *testing.T) {
-		r := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"highwatermark"}}, Rank: mapping.RankBoth})
-		r.Update(newAgent(none(mpit.ClassSize, tInt), none(mpit.ClassHighWatermark, tInt)).sample())
-		require.Len(t, r.Series(), 3)
-		assert.Equal(t, "mpit_v_highwatermark_ratio", r.Series()[2].Metric.Name)
-		assert.Equal(t, mapping.RankBoth, r.Series()[2].Ranks())
-		assert.Equal(t, mapping.MergeMax, r.Series()[2].Merge())
-	})
 	t.Run("a word that is none", func(t *testing.T) {
 		_, err := variables.New(variables.Config{Rank: "all"})
 		assert.ErrorContains(t, err, "keep, node, both")

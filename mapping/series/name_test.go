@@ -435,23 +435,6 @@ func TestNamesWithUnits(t *testing.T) {
 	})
 }
 
-func TestRatiosNeverClashWithVariables(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newMapper(t)
-		name := variableNames().Draw(t, "name")
-		for _, high := range []bool{false, true} {
-			ratio := mapping.RatioFamily(name, high)
-			checkMetric(t, ratio)
-			other := mpit.Variable{Name: variableNames().Draw(t, "other"),
-				Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")), Datatype: mpit.DatatypeDouble}
-			got, _, ok := m.Metric(mapping.Library{}, other)
-			if ok && got.Name == ratio.Name && (other.Class != mpit.ClassPercentage || other.Name != name || high) {
-				t.Fatalf("%+v has the name of the ratio of %q", other, name)
-			}
-		}
-	})
-}
-
 func FuzzNames(f *testing.F) {
 	f.Add("foo_size", uint8(2))
 	f.Add("\xff\x00", uint8(255))
