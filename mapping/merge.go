@@ -26,12 +26,22 @@ const (
 	ElementsIndex Elements = "index"
 )
 
-// RankMode says whether a variable has a series for each rank, one for all ranks of a job on this node, or both.
+// Combine is what two values together are, but for a mean, whose sum it is.
+func (m Merge) Combine(a, b float64) float64 {
+	switch m {
+	case MergeMax:
+		return max(a, b)
+	case MergeMin:
+		return min(a, b)
+	}
+	return a + b
+}
+
+// RankMode says whether a variable has a series for each rank, or one for all ranks of a job on this node.
 type RankMode string
 
 // The ways to treat ranks.
 const (
 	RankKeep RankMode = "keep"
 	RankNode RankMode = "node" // the series of all ranks of a world on this node become one, without the label rank
-	RankBoth RankMode = "both" // as keep, and as node in a family of its own
 )

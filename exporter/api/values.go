@@ -238,12 +238,8 @@ func (x *rankVariables) find(s *mapping.Series) int {
 	if x.byMetric == nil {
 		x.index()
 	}
-	list, ok := x.byMetric[s.Metric.Name]
-	if !ok {
-		list = x.byMetric[mapping.RankName(s.Metric.Name)]
-	}
 	best, fit := -1, 0
-	for _, i := range list {
+	for _, i := range x.byMetric[s.Metric.Name] {
 		if n := x.infos[i].Owns(s); n > fit {
 			best, fit = i, n
 		}

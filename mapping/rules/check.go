@@ -41,7 +41,7 @@ var checks = []check{
 	{
 		key: "rank",
 		wrong: func(c *compiledRule) bool {
-			return c.Merge == mapping.MergeEach && (c.Rank == mapping.RankNode || c.Rank == mapping.RankBoth)
+			return c.Merge == mapping.MergeEach && c.Rank == mapping.RankNode
 		},
 		what:   "ranks whose objects are told apart by a number can't become one",
 		remedy: "take it or merge: each out",

@@ -198,7 +198,7 @@ func bindWords() []string {
 	return words
 }
 
-var rankModes = []mapping.RankMode{mapping.RankKeep, mapping.RankNode, mapping.RankBoth}
+var rankModes = []mapping.RankMode{mapping.RankKeep, mapping.RankNode}
 
 // checkWord checks one of a few words; "" is not set.
 func checkWord[T ~string](key string, word T, known ...T) error {
@@ -247,8 +247,7 @@ var validLabel = regexp.MustCompile(`\A[a-zA-Z_][a-zA-Z0-9_]*\z`)
 
 // reservedLabels are those that the exporter or a scraper gives itself, besides those with the name of an object.
 var reservedLabels = []string{
-	"jobid", "world", "user", "rank", "dup", "job", "instance", "le", "quantile", "state", "index", "object",
-	"metric", "bound",
+	"jobid", "world", "user", "rank", "dup", "job", "instance", "le", "quantile", "state", "index", "object", "bound",
 }
 
 // checkLabel checks the name of a label that a rule gives.

@@ -80,7 +80,7 @@ rules:
     name: x_${what}
     companion: x_$1_calls$$
     buckets: [1, 2]
-    rank: both
+    rank: keep
   - match: {name: x_*_time}
     class: timer
     unit: us
@@ -111,7 +111,7 @@ rules:
 			Labels: []mapping.Label{{Name: "function", Value: "bcast"}}, Variables: "x_…, one for each function",
 			Merge:    mapping.MergeSum,
 			Elements: mapping.ElementsPeer, Nonzero: true, Object: false,
-			Companion: "x_bcast_calls$", Buckets: []float64{1, 2}, Offset: true, Rank: mapping.RankBoth, Open: true,
+			Companion: "x_bcast_calls$", Buckets: []float64{1, 2}, Offset: true, Rank: mapping.RankKeep, Open: true,
 		},
 	}, s)
 

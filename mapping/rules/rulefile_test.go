@@ -23,7 +23,7 @@ func oneRule(lines string) string {
 
 func TestParseReadsAllKeys(t *testing.T) {
 	f, err := Parse("all.yaml", []byte(`# Everything.
-rank: both
+rank: keep
 limits: {series: 1000, series_per_job: 500, series_per_user: 600, series_per_rank: 50, series_per_variable: 10}
 identity:
   - source_labels: [env_SLURM_ARRAY_JOB_ID, jobid]
@@ -59,7 +59,7 @@ rules:
 	require.NoError(t, err)
 	yes, no, thousand, dash, replacement := true, false, 1000.0, "-", "${1}_$2"
 	assert.Equal(t, &File{
-		Rank:   mapping.RankBoth,
+		Rank:   mapping.RankKeep,
 		Limits: Limits{1000, 500, 600, 50, 10},
 		Identity: []Relabel{{
 			Source: Source{"all.yaml", 5}, SourceLabels: []string{"env_SLURM_ARRAY_JOB_ID", "jobid"}, Separator: &dash,
@@ -174,8 +174,8 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"elements": {oneRule("elements: each"),
 			`2:13: elements "each" is not known; write one of sum, max, min, mean, peer, index`},
 		"rank": {"rank: nodes\n" + oneRule("rank: rank"),
-			"1:7: rank \"nodes\" is not known; write one of keep, node, both\n" +
-				"3:9: rank \"rank\" is not known; write one of keep, node, both"},
+			"1:7: rank \"nodes\" is not known; write one of keep, node\n" +
+				"3:9: rank \"rank\" is not known; write one of keep, node"},
 		"help": {oneRule("help: " + strings.Repeat("x", 301)),
 			"2:9: the help has 301 bytes; write at most 300"},
 		"buckets": {oneRule("class: timer\nbuckets: [1, 1]"),
@@ -324,7 +324,7 @@ func TestProblemsCanBeListed(t *testing.T) {
 	var problems Problems
 	require.ErrorAs(t, err, &problems)
 	assert.Equal(t, Problems{{File: "f.yaml", Line: 1, Column: 7, What: `rank "x" is not known`,
-		Remedy: "write one of keep, node, both"}}, problems)
+		Remedy: "write one of keep, node"}}, problems)
 	var one Problem
 	assert.ErrorAs(t, err, &one)
 }

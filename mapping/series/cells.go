@@ -107,7 +107,7 @@ func (c *cell) merge(m mapping.Merge, x float64) {
 	if c.known == 0 {
 		c.sum = x
 	} else {
-		c.sum = combine(m, c.sum, x)
+		c.sum = m.Combine(c.sum, x)
 	}
 	c.known++
 }
@@ -171,7 +171,7 @@ func (c *cell) publishGauge(in *intake) {
 		switch {
 		case !c.fixedKnown || mean && c.known > 0: // a mean is that of the objects that are there
 		case valid:
-			x = combine(c.v.Among(), x, c.fixed)
+			x = c.v.Among().Combine(x, c.fixed)
 		default:
 			x, valid = c.fixed, true
 		}
@@ -279,7 +279,7 @@ func (c *cell) stays() bool {
 // addFixed adds what a freed object leaves.
 func (c *cell) addFixed(m mapping.Merge, x float64) {
 	if c.fixedKnown {
-		x = combine(m, c.fixed, x)
+		x = m.Combine(c.fixed, x)
 	}
 	c.fixed, c.fixedKnown = x, true
 }

@@ -267,7 +267,7 @@ func (h *handle) readMerged(in *intake, values []uint64, fresh bool) {
 			if i == 0 {
 				h.value = x
 			} else {
-				h.value = combine(v.Elements, h.value, x)
+				h.value = v.Elements.Combine(h.value, x)
 			}
 		}
 		if v.Elements == mapping.MergeMean {
@@ -301,16 +301,6 @@ func (v *variable) gauge(w uint64) (float64, mapping.Reason) {
 		}
 	}
 	return x, ""
-}
-
-func combine(m mapping.Merge, a, b float64) float64 {
-	switch m {
-	case mapping.MergeMax:
-		return max(a, b)
-	case mapping.MergeMin:
-		return min(a, b)
-	}
-	return a + b
 }
 
 // distinct is how many cells a variable has for the elements of a handle: one, where they are merged.

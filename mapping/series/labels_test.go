@@ -127,7 +127,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// Of variables that share a family, each knows its own series, also when they stand merged.
+// Of variables that share a family, each knows its own series.
 func TestInfoOwnsSeries(t *testing.T) {
 	none := func(name string) mpit.Variable {
 		return mpit.Variable{Name: name, Class: mpit.ClassCounter, Datatype: tULong}
@@ -141,23 +141,17 @@ func TestInfoOwnsSeries(t *testing.T) {
 		a.set(name, x, 2)
 	}
 	r := NewRank(newMapper(t, rules.Rule{Match: rules.Match{Name: "mpit_calls"}, Name: "calls"},
-		rules.Rule{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: mapping.RankBoth}),
+		rules.Rule{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls"}),
 		variables.Process{})
 	r.Update(a.sample())
 	infos := r.Infos()
 	owners := map[string]string{}
 	for _, s := range r.Series() {
-		merged := *s.Metric
-		merged.Name = mapping.NodeName(merged.Name)
-		assert.Equal(t, s.Metric.Name, mapping.RankName(merged.Name))
-		inGroup := *s
-		inGroup.Metric = &merged
 		best, fit := "nobody", 0
 		for i := range infos {
 			if n := infos[i].Owns(s); n > fit {
 				best, fit = infos[i].Name+" "+infos[i].Class.String(), n
 			}
-			assert.Equal(t, infos[i].Owns(s), infos[i].Owns(&inGroup))
 		}
 		name := s.Metric.Name
 		for _, l := range s.Labels {
@@ -172,5 +166,4 @@ func TestInfoOwnsSeries(t *testing.T) {
 		"mpit_pool_level c":  "pool LEVEL", "mpit_pool_size c": "pool SIZE",
 		"mpit_pool_highwatermark c": "pool HIGHWATERMARK",
 	}, owners)
-	assert.Empty(t, mapping.RankName("mpit_calls_total"))
 }

@@ -251,8 +251,7 @@ func TestRankModes(t *testing.T) {
 	}{
 		{none(mpit.ClassLevel, tInt), rules.Rule{}, mapping.RankNode, mapping.MergeSum},
 		{none(mpit.ClassSize, tInt), rules.Rule{Rank: mapping.RankKeep}, mapping.RankKeep, mapping.MergeSum},
-		{none(mpit.ClassLevel, tInt), rules.Rule{Rank: mapping.RankBoth, Merge: mapping.MergeMean}, mapping.RankBoth,
-			mapping.MergeMean},
+		{none(mpit.ClassLevel, tInt), rules.Rule{Merge: mapping.MergeMean}, mapping.RankNode, mapping.MergeMean},
 		{none(mpit.ClassLevel, tInt), rules.Rule{Merge: mapping.MergeEach}, mapping.RankKeep, mapping.MergeEach},
 		{none(mpit.ClassPercentage, tDouble), rules.Rule{}, mapping.RankNode, mapping.MergeMax},
 		{none(mpit.ClassHighWatermark, tInt), rules.Rule{}, mapping.RankNode, mapping.MergeMax},
@@ -280,7 +279,7 @@ func TestRankModes(t *testing.T) {
 	})
 	t.Run("a word that is none", func(t *testing.T) {
 		_, err := variables.New(variables.Config{Rank: "all"})
-		assert.ErrorContains(t, err, "keep, node, both")
+		assert.ErrorContains(t, err, "neither keep nor node")
 	})
 }
 

@@ -104,7 +104,7 @@ func (v *variable) watermarks(rm *mpit.Remain) []float64 {
 		case n == 0:
 			all = x
 		default:
-			all = combine(v.Elements, all, x)
+			all = v.Elements.Combine(all, x)
 		}
 		n++
 	}

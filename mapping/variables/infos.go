@@ -28,13 +28,13 @@ func (i *Info) ByPeer() bool {
 	return slices.ContainsFunc(i.spec.Labels, func(l mapping.Label) bool { return l.Name == string(mapping.ElementsPeer) })
 }
 
-// Owns says how well a series fits the variable: one of Metric, or of the family that a Group made of it.
+// Owns says how well a series fits the variable: one of Metric.
 // Of several variables that share a family, the series is that one's which it fits best; 0: it is none of its series.
 func (i *Info) Owns(s *mapping.Series) int {
 	has := func(name string, such func(value string) bool) bool {
 		return slices.ContainsFunc(s.Labels, func(l mapping.Label) bool { return l.Name == name && such(l.Value) })
 	}
-	if m := i.Metric; m == nil || s.Metric.Name != m.Name && s.Metric.Name != mapping.NodeName(m.Name) {
+	if i.Metric == nil || s.Metric.Name != i.Metric.Name {
 		return 0
 	}
 	for _, l := range i.spec.Labels {
