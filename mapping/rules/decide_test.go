@@ -25,7 +25,12 @@ func compiled(t *testing.T, text string) []*compiledRule {
 	if len(problems) > 0 {
 		t.Fatalf("%v", problems)
 	}
-	return p.compiled
+	var rules []*compiledRule
+	for _, r := range p.Rules {
+		c, _ := compileRule(r)
+		rules = append(rules, c)
+	}
+	return rules
 }
 
 func TestWhatARuleMatches(t *testing.T) {

@@ -236,8 +236,6 @@ func TestMistakesInRuleFiles(t *testing.T) {
 			"2:20: the limit is -1; write a number from 1 to 1000000000, or leave it out for the default of 20000"},
 		"limit no number": {"limits: {series: 1.5}", "1:18: limits.series is 1.5; write a whole number"},
 		"limit key":       {"limits: {series_per_jobs: 1}", "1: field series_per_jobs not found in type rules.Limits"},
-		"limits inconsistent": {"limits:\n  series_per_variable: 30\n  series_per_rank: 20\n",
-			"2:24: series_per_variable is 30, more than series_per_rank in f.yaml:3, which is 20; write at most 20"},
 
 		"source label": {"identity: [{source_labels: [job, env_1], target_label: jobid}]",
 			"1:29: there is no source label \"job\"; write one of " + strings.Join(sourceLabels, ", ") + ", or env_<NAME> " +
@@ -342,23 +340,14 @@ func TestLoad(t *testing.T) {
 		assert.Equal(t, Limits{7, 200_000, 250_000, 20_000, 2_000}, s.Limits)
 		assert.Len(t, s.Identity, 1)
 	})
-	t.Run("a part's limit above what the whole has by default", func(t *testing.T) {
-		a := filepath.Join(files(t, map[string]string{"a.yaml": "limits:\n  series_per_job: 600000\n"}), "a.yaml")
-		_, err := Load([]string{a})
-		assert.EqualError(t, err, a+":2:19: series_per_job is 600000, more than series_per_user, which is 250000 by "+
-			"default; write at most 250000, or series_per_user as well")
-	})
-	t.Run("what stands once for all files", func(t *testing.T) {
-		dir := files(t, map[string]string{
-			"a.yaml": "rank: node\nlimits: {series: 10, series_per_job: 5}\n",
-			"b.yaml": "rank: keep\nlimits: {series: 11, series_per_job: 5, series_per_rank: 6}\n",
-		})
-		_, err := Load([]string{dir})
-		a, b := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")
-		assert.EqualError(t, err, b+":1:7: rank is keep here, and node in "+a+":1; it stands once for all files: "+
-			"take one out\n"+
-			b+":2:18: series is 11 here, and 10 in "+a+":2; it stands once for all files: take one out\n"+
-			b+":2:58: series_per_rank is 6, more than series_per_job in "+a+":2, which is 5; write at most 5")
+	t.Run("the first file that sets a limit, or the rank, wins", func(t *testing.T) {
+		s, err := Load([]string{files(t, map[string]string{
+			"a.yaml": "rank: node\nlimits: {series: 10, series_per_job: 50}\n",
+			"b.yaml": "rank: keep\nlimits: {series: 11, series_per_rank: 6}\n",
+		})})
+		require.NoError(t, err)
+		assert.Equal(t, mapping.RankNode, s.Rank)
+		assert.Equal(t, Limits{10, 50, 250_000, 6, 2_000}, s.Limits)
 	})
 	t.Run("rules of which an earlier one leaves nothing", func(t *testing.T) {
 		dir := files(t, map[string]string{"a.yaml": "rules: [{drop: true}]\n", "b.yaml": "rules: [{drop: true}]\n"})
@@ -384,19 +373,4 @@ func TestLoad(t *testing.T) {
 		var problems Problems
 		assert.True(t, errors.As(err, &problems))
 	})
-}
-
-// The shipped files hold to what is asked of others, each for itself and all together.
-func TestShippedRulesHoldTogether(t *testing.T) {
-	names, err := fs.Glob(DefaultFiles(), "defaults/*.yaml")
-	require.NoError(t, err)
-	var all together
-	for _, name := range names {
-		text, err := fs.ReadFile(DefaultFiles(), name)
-		require.NoError(t, err)
-		p, problems := parseFile(name, text)
-		require.Empty(t, problems)
-		assert.Empty(t, all.add(p))
-	}
-	assert.Empty(t, all.check())
 }
