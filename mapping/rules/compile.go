@@ -19,14 +19,14 @@ const (
 // compiledRule is a Rule that has been checked.
 type compiledRule struct {
 	Rule
-	versions  versionRange
-	classes   []mpit.Class // empty: any
-	declared  uint16       // a bit for each of classes
-	binds     []mpit.Bind  // empty: any
-	verbosity verbosityRange
-	name      *regexp.Regexp // nil: any
-	prefix    string         // all names that match begin so
-	whole     bool           // prefix is the only one
+	versions versionRange
+	classes  []mpit.Class   // empty: any
+	declared uint16         // a bit for each of classes
+	binds    []mpit.Bind    // empty: any
+	levels   uint16         // a bit for each level of verbosity; 0: any, also one that isn't known
+	name     *regexp.Regexp // nil: any
+	prefix   string         // all names that match begin so
+	whole    bool           // prefix is the only one
 
 	sets      [propertyCount]bool
 	real      mpit.Class // Class
@@ -87,8 +87,14 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 		r.binds = append(r.binds, bind)
 		return nil
 	})
-	r.verbosity, err = parseVerbosity(m.Verbosity)
-	note("match.verbosity", err)
+	each("match.verbosity", m.Verbosity, func(w string) error {
+		level := slices.Index(verbosityWords(), w)
+		if level < 0 {
+			return complain(oneOf(verbosityWords()), "verbosity %q is none of MPI_T's", w)
+		}
+		r.levels |= 1 << (level + int(mpit.VerbosityUserBasic))
+		return nil
+	})
 	switch {
 	case m.Name != "" && m.Regexp != "":
 		note("match.regexp", complain("keep one of the two, or write two rules", "there is a name to match as well"))
@@ -194,6 +200,15 @@ func bindWords() []string {
 	words := []string{"none"}
 	for b := mpit.BindComm; b <= mpit.BindLast; b++ {
 		words = append(words, b.Label())
+	}
+	return words
+}
+
+// verbosityWords are the levels as rules write them, the lowest first.
+func verbosityWords() []string {
+	var words []string
+	for v := mpit.VerbosityUserBasic; v <= mpit.VerbosityMPIDevAll; v++ {
+		words = append(words, strings.ToLower(v.String()))
 	}
 	return words
 }

@@ -84,29 +84,7 @@ func parseRange(s string) (versionRange, error) {
 	if s != "" && len(r) == 0 {
 		return nil, complain(`write bounds, such as ">=4.0 <5.1"`, "the version range is empty")
 	}
-	if r.empty() {
-		return nil, complain(`write bounds that some version meets, such as ">=4.0 <5.1"`,
-			"version range %q: no version lies in it", s)
-	}
 	return r, nil
-}
-
-// empty says whether no version lies within: not the lowest, none of the bounds', and none right behind one of these.
-// Between any two there is a third: 4.0.0.1 between 4.0 and 4.0.1.
-func (r versionRange) empty() bool {
-	longest := 0
-	for _, b := range r {
-		longest = max(longest, len(b.version))
-	}
-	behind := append(make(version, longest), 1)
-	some := func(b versionBound) bool { return r.has(b.version) || r.has(slices.Concat(b.version, behind)) }
-	return !r.has(nil) && !slices.ContainsFunc(r, some)
-}
-
-func (r versionRange) has(v version) bool {
-	return !slices.ContainsFunc(r, func(b versionBound) bool {
-		return !meets(b.operator, slices.Compare(v, b.version))
-	})
 }
 
 // holds is false for a version that isn't known, unless the range is empty.
@@ -115,5 +93,7 @@ func (r versionRange) holds(s string) bool {
 		return true
 	}
 	v, known := parseVersion(s)
-	return known && r.has(v)
+	return known && !slices.ContainsFunc(r, func(b versionBound) bool {
+		return !meets(b.operator, slices.Compare(v, b.version))
+	})
 }
