@@ -57,8 +57,8 @@ func unreadable(path string, err error) Problem {
 	if errors.As(err, &cause) {
 		what = cause.Op + ": " + cause.Err.Error()
 	}
-	return Problem{File: path, What: what, Remedy: "give a rule file, or a directory of such, that the exporter's " +
-		"user may read", Err: err}
+	return Problem{File: path, Err: err}.because("give a rule file, or a directory of such, that the exporter's user may "+
+		"read", "%s", what)
 }
 
 // Files is path itself, or the rule files in it.

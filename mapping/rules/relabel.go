@@ -45,11 +45,7 @@ var environment = []string{
 	"POD_NAMESPACE",
 }
 
-var (
-	targetLabels        = []string{"jobid", "world", "jobname", "partition"}
-	variableName        = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\z`)
-	replacementVariable = regexp.MustCompile(`\$(?:\$|\{([^}]*)\}|([\pL\p{Nd}_]+)|)`) // as regexp.Expand reads it
-)
+var targetLabels = []string{"jobid", "world", "jobname", "partition"}
 
 // Compile checks a rule of identity, and returns its regular expression. An error names each key and what to write
 // instead.
@@ -70,12 +66,10 @@ func (r *Relabel) compile() (expression *regexp.Regexp, found []finding) {
 	for i, label := range r.SourceLabels {
 		at := fmt.Sprintf("source_labels[%d]", i)
 		switch name, ok := strings.CutPrefix(label, "env_"); {
-		case ok && variableName.MatchString(name):
-			if !slices.Contains(environment, name) {
-				note(at, complain("docs/labels.md lists those that it sends",
-					"the agent sends no variable %q of a rank's environment", name))
-			}
-		case !slices.Contains(sourceLabels, label):
+		case ok && !slices.Contains(environment, name):
+			note(at, complain("docs/labels.md lists those that it sends",
+				"the agent sends no variable %q of a rank's environment", name))
+		case !ok && !slices.Contains(sourceLabels, label):
 			note(at, complain(oneOf(sourceLabels)+", or env_<NAME> for a variable of the environment",
 				"there is no source label %q", label))
 		}
@@ -93,32 +87,5 @@ func (r *Relabel) compile() (expression *regexp.Regexp, found []finding) {
 	}
 	expression, err := wholeExpression(cmp.Or(r.Regex, "(.*)"))
 	note("regex", err)
-	if err == nil && r.Replacement != nil {
-		note("replacement", checkReplacement(*r.Replacement, expression))
-	}
 	return expression, found
-}
-
-// checkReplacement finds a reference to a group that there is not: it would silently be empty.
-func checkReplacement(replacement string, expression *regexp.Regexp) error {
-	if len(replacement) > maxPattern {
-		return complain(fmt.Sprintf("write at most %d", maxPattern), "the replacement has %d bytes", len(replacement))
-	}
-	for _, m := range replacementVariable.FindAllStringSubmatch(replacement, -1) {
-		ref := cmp.Or(m[1], m[2])
-		if m[0] == "$$" || ref == "0" { // of these the second is all of it
-			continue
-		}
-		if ref == "" {
-			return complain("write $1 or ${1}, and $$ for a dollar sign", "replacement %q: a $ that no group follows",
-				replacement)
-		}
-		if n, remedy := groupNumber(ref, expression); n == 0 {
-			if n, _ := groupNumber(ref[:1], expression); n > 0 {
-				remedy = "write ${" + ref[:1] + "}" + ref[1:]
-			}
-			return complain(remedy, "replacement %q: there is no group %q", replacement, ref)
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -77,9 +76,6 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 		}
 		at := p.at(path + f.key)
 		at.What = f.err.Error()
-		if c := (*complaint)(nil); errors.As(f.err, &c) {
-			at.What, at.Remedy = c.what, c.remedy
-		}
 		problems = append(problems, at)
 	}
 	for _, f := range p.checkHead() {
