@@ -103,18 +103,18 @@ func (c *Catalogue) join(v *Variable, want *mapping.Wanted) (_ mapping.Reason, w
 	default:
 		return reason, ""
 	}
-	labels := v.labelKey()
-	if other := c.families.part(metric, labels); other != nil {
+	key := part{metric, v.labelKey()}
+	if other := c.parts[key]; other != nil {
 		c.mapper.families.release(metric)
 		return mapping.ReasonLabelConflict, fmt.Sprintf("%s is already made of %s, class %s, with the same labels",
 			want.Name, mapping.Fold(other.Info.Name, 200), mapping.NameOf(other.Info.Class))
 	}
-	if c.families.first[metric] == nil && len(c.families.first) >= maxRankFamilies {
+	if len(c.parts) >= maxParts {
 		c.mapper.families.release(metric)
 		return mapping.ReasonFamiliesOverMax, ""
 	}
 	v.Metric = metric
-	c.families.hold(v, labels)
+	c.parts[key] = v
 	return "", ""
 }
 

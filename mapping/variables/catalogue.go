@@ -20,11 +20,11 @@ type Catalogue struct {
 
 	variables *mpit.Variables // as the agent told them last
 
-	byID     []*Variable // by mpit.Variable.ID
-	byKey    []*Variable // sorted, without those that another one's key is taken by
-	all      []*Variable // as they came
-	families holdings    // that this process has
-	dropped  map[mapping.Reason]uint64
+	byID    []*Variable        // by mpit.Variable.ID
+	byKey   []*Variable        // sorted, without those that another one's key is taken by
+	all     []*Variable        // as they came
+	parts   map[part]*Variable // those that are shown
+	dropped map[mapping.Reason]uint64
 
 	reloading *reloading // rules have changed since the last Update; nil: they haven't
 }
@@ -55,10 +55,15 @@ type variableKey struct {
 	class mpit.Class // as declared
 }
 
+// part is what is of one variable: the series of a family that have these labels (labelKey).
+type part struct {
+	metric *mapping.Metric
+	labels string
+}
+
 const (
-	// maxRankFamilies bounds what one rank can take of Config.MaxFamilies. The largest library known has 1,100
-	// variables.
-	maxRankFamilies = 8192
+	// maxParts bounds what one rank can take of Config.MaxFamilies. The largest library known has 1,100 variables.
+	maxParts = 8192
 
 	// distribution stands for the class in the keys of distributions: they are no timers with a companion.
 	distribution mpit.Class = 254
@@ -79,7 +84,7 @@ type Process struct {
 func (m *Mapper) NewCatalogue(p Process) *Catalogue {
 	return &Catalogue{
 		mapper: m, process: p, rules: m.rules.ForLibrary(p.Library),
-		families: newHoldings(), dropped: map[mapping.Reason]uint64{},
+		parts: map[part]*Variable{}, dropped: map[mapping.Reason]uint64{},
 	}
 }
 
@@ -236,7 +241,11 @@ func (c *Catalogue) forget(v *Variable) {
 
 // giveBack lets go of a variable's part of its family.
 func (c *Catalogue) giveBack(v *Variable) {
-	if v.Metric != nil && c.families.release(v) {
+	if v.Metric == nil {
+		return
+	}
+	if key := (part{v.Metric, v.labelKey()}); c.parts[key] == v {
+		delete(c.parts, key)
 		c.mapper.families.release(v.Metric)
 	}
 }

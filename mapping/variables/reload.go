@@ -31,7 +31,7 @@ func (c *Catalogue) reload() {
 	}
 	c.Close()
 	c.mapper, c.rules, c.reloading = c.reloading.mapper, c.reloading.mapper.rules.ForLibrary(c.process.Library), nil
-	c.families = newHoldings()
+	c.parts = map[part]*Variable{}
 	for _, v := range c.byKey {
 		if v.left != nil {
 			c.dropped[v.left.reason]-- // or it would be counted twice
