@@ -8,11 +8,10 @@ const (
 	MergeSum  Merge = "sum"
 	MergeMax  Merge = "max"
 	MergeMin  Merge = "min"
-	MergeMean Merge = "mean"
 	MergeEach Merge = "each" // not at all: a label object tells those apart that share a name
 )
 
-// Elements says what becomes of the elements of an array variable: one value (sum, max, min, mean), or a series for
+// Elements says what becomes of the elements of an array variable: one value (sum, max, min), or a series for
 // each, with the element's number as a label called peer or index.
 type Elements string
 
@@ -21,12 +20,11 @@ const (
 	ElementsSum   Elements = "sum"
 	ElementsMax   Elements = "max"
 	ElementsMin   Elements = "min"
-	ElementsMean  Elements = "mean"
 	ElementsPeer  Elements = "peer"
 	ElementsIndex Elements = "index"
 )
 
-// Combine is what two values together are, but for a mean, whose sum it is.
+// Combine is what two values together are.
 func (m Merge) Combine(a, b float64) float64 {
 	switch m {
 	case MergeMax:

@@ -97,7 +97,7 @@ type Together struct{ ranks, merge uint8 }
 
 var (
 	rankModes = [...]RankMode{RankKeep, RankNode}
-	merges    = [...]Merge{MergeSum, MergeMax, MergeMin, MergeMean, MergeEach}
+	merges    = [...]Merge{MergeSum, MergeMax, MergeMin, MergeEach}
 )
 
 // NewTogether makes one; "" is RankKeep or MergeSum.

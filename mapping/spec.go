@@ -184,7 +184,7 @@ func (s *Spec) merge(set Properties) {
 	switch set.Merge {
 	case MergeEach:
 		s.Objects = MergeEach
-	case MergeSum, MergeMax, MergeMin, MergeMean:
+	case MergeSum, MergeMax, MergeMin:
 		if s.Mode != ModeCount && s.Mode != ModeState { // what counts has no other merge than its sum
 			s.Objects = set.Merge
 		}
@@ -197,7 +197,7 @@ func (s *Spec) merge(set Properties) {
 		if !slices.ContainsFunc(s.Labels, taken) {
 			s.Each, s.Numbered = string(set.Elements), false
 		}
-	case ElementsSum, ElementsMax, ElementsMin, ElementsMean:
+	case ElementsSum, ElementsMax, ElementsMin:
 		if s.Mode != ModeCount {
 			s.Elements = Merge(set.Elements)
 		}
@@ -243,7 +243,7 @@ func (s *Spec) Lasts() bool { return s.Mode == ModeCount || s.Mode == ModeWaterm
 // Among is how watermarks of freed objects become one.
 func (s *Spec) Among() Merge {
 	switch {
-	case s.Objects != MergeEach && s.Objects != MergeMean:
+	case s.Objects != MergeEach:
 		return s.Objects
 	case s.Real == mpit.ClassLowWatermark:
 		return MergeMin

@@ -212,7 +212,7 @@ func (c *cell) add(x float64) {
 	c.n++
 }
 
-// keep holds on to the watermark of a member that has ended. A sum or a mean is one of those who are there.
+// keep holds on to the watermark of a member that has ended. A sum is one of those who are there.
 func (c *cell) keep(x float64) {
 	merge := c.series.Merge()
 	if merge != mapping.MergeMax && merge != mapping.MergeMin {
@@ -239,9 +239,6 @@ func (c *cell) settle() {
 		return
 	}
 	s.Valid, s.Value = c.n > 0 && mapping.Finite(c.merged), c.merged
-	if s.Merge() == mapping.MergeMean && c.n > 0 {
-		s.Value /= float64(c.n)
-	}
 }
 
 // since moves the beginning of a cell that counts to that of a part, if that is earlier and nobody has seen another:

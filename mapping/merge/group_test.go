@@ -148,11 +148,6 @@ func TestGroupMergesByClass(t *testing.T) {
 			m{"v_highwatermark": 12}, m{"v_highwatermark": 5},
 		},
 		{
-			"a mean",
-			[]*mapping.Series{merged(like(mpit.ClassLevel, 5), mapping.MergeMean)},
-			[]*mapping.Series{merged(like(mpit.ClassLevel, 8), mapping.MergeMean)}, m{"v_level": 6.5}, m{"v_level": 5},
-		},
-		{
 			"a least level",
 			[]*mapping.Series{merged(like(mpit.ClassLevel, 5), mapping.MergeMin)},
 			[]*mapping.Series{merged(like(mpit.ClassLevel, 8), mapping.MergeMin)}, m{"v_level": 5}, m{"v_level": 5},

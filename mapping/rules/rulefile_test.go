@@ -164,9 +164,9 @@ func TestMistakesInRuleFiles(t *testing.T) {
 			`2:9: unit "furlong" is none of UCUM's that metrics have; write one of By, KiBy, MiBy, GiBy, kBy, MBy, GBy, s, ms, us, ns, min, h, 1, %, J, W, V, A, Hz, Cel, none, or what is counted: {message}`},
 		"scale": {oneRule("scale: -1"),
 			`2:10: scale -1 is not above 0 and at most 1e30; write a factor above 0, such as 0.001`},
-		"merge": {oneRule("merge: avg"), `2:10: merge "avg" is not known; write one of sum, max, min, mean, each`},
+		"merge": {oneRule("merge: avg"), `2:10: merge "avg" is not known; write one of sum, max, min, each`},
 		"elements": {oneRule("elements: each"),
-			`2:13: elements "each" is not known; write one of sum, max, min, mean, peer, index`},
+			`2:13: elements "each" is not known; write one of sum, max, min, peer, index`},
 		"rank": {"rank: nodes\n" + oneRule("rank: rank"),
 			"1:7: rank \"nodes\" is not known; write one of keep, node\n" +
 				"3:9: rank \"rank\" is not known; write one of keep, node"},
@@ -231,13 +231,9 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"limit no number": {"limits: {series: 1.5}", "1:18: limits.series is 1.5; write a whole number"},
 		"limit key":       {"limits: {series_per_jobs: 1}", "1: field series_per_jobs not found in type rules.Limits"},
 
-		"source label": {"identity: [{source_labels: [job, env_1], target_label: jobid}]",
+		"source label": {"identity: [{source_labels: [job], target_label: jobid}]",
 			"1:29: there is no source label \"job\"; write one of " + strings.Join(sourceLabels, ", ") + ", or env_<NAME> " +
-				"for a variable of the environment\n1:34: the agent sends no variable \"1\" of a rank's environment; " +
-				"docs/labels.md lists those that it sends"},
-		"environment": {"identity: [{source_labels: [env_SLURM_JOBID], target_label: jobid}]",
-			"1:29: the agent sends no variable " +
-				"\"SLURM_JOBID\" of a rank's environment; docs/labels.md lists those that it sends"},
+				"for a variable of the environment"},
 		"target": {"identity: [{source_labels: [user], target_label: rank}]",
 			`1:50: the label "rank" can't be changed; write one of jobid, world, jobname, partition`},
 		"no target": {"identity: [{source_labels: [user]}]", "1:12: this rule of identity has no target_label; " +

@@ -163,20 +163,16 @@ func (c *cell) publishCount(in *intake) {
 
 func (c *cell) publishGauge(in *intake) {
 	x, valid := c.sum, c.known > 0
-	mean := c.v.Objects == mapping.MergeMean
-	if mean && valid {
-		x /= float64(c.known)
-	}
 	if c.v.Mode == mapping.ModeWatermark {
 		switch {
-		case !c.fixedKnown || mean && c.known > 0: // a mean is that of the objects that are there
+		case !c.fixedKnown:
 		case valid:
 			x = c.v.Among().Combine(x, c.fixed)
 		default:
 			x, valid = c.fixed, true
 		}
 	} else {
-		valid = valid && (c.known == c.want || mean) // a part of a sum would be a lie
+		valid = valid && c.known == c.want // a part of a sum would be a lie
 	}
 	if valid && !mapping.Finite(x*c.v.Scale) {
 		in.dropped[mapping.ReasonNotANumber]++

@@ -270,9 +270,6 @@ func (h *handle) readMerged(in *intake, values []uint64, fresh bool) {
 				h.value = v.Elements.Combine(h.value, x)
 			}
 		}
-		if v.Elements == mapping.MergeMean {
-			h.value /= float64(len(values))
-		}
 	case v.Mode != mapping.ModeWatermark:
 		h.ok = false
 	}

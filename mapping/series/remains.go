@@ -111,9 +111,6 @@ func (v *variable) watermarks(rm *mpit.Remain) []float64 {
 	if v.Each != "" || n == 0 {
 		return marks
 	}
-	if v.Elements == mapping.MergeMean {
-		all /= float64(n)
-	}
 	return []float64{all}
 }
 
