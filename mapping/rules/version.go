@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // operators are those that bounds begin with.
@@ -65,18 +63,9 @@ func parseRange(s string) (versionRange, error) {
 	var r versionRange
 	for field := range strings.FieldsSeq(s) {
 		operator, rest := splitBound(field)
-		switch {
-		case operator == "":
-			return nil, complain(`write a bound, such as ">=`+mapping.CleanText(rest, 32)+`" or "=4.1.2"`,
-				"version range %q: %q does not start with <, <=, >, >= or =", s, field)
-		case !slices.Contains(operators, operator):
-			return nil, complain("write <, <=, >, >= or =", "version range %q: %q is no bound", s, operator)
-		case rest == "":
-			return nil, complain(`write it right before its version, as in ">=4.0 <5.1"`,
-				"version range %q: %q has no number", s, field)
-		case plainVersion.FindString(rest) != rest:
-			return nil, complain("write numbers with points, such as 4.0; what follows them in a library's version, "+
-				"as rc2, is not looked at", "version range %q: %q is no version", s, rest)
+		if !slices.Contains(operators, operator) || rest == "" || plainVersion.FindString(rest) != rest {
+			return nil, complain(`write bounds such as ">=4.0 <5.1": <, <=, >, >= or =, and right behind it numbers with points`,
+				"version range %q: %q is no bound", s, field)
 		}
 		v, _ := parseVersion(rest)
 		r = append(r, versionBound{operator, v})
