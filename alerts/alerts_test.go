@@ -23,6 +23,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	maprules "github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -580,10 +581,15 @@ func TestRulesFindWhatTheyAreFor(t *testing.T) {
 		Name: "buffers", Class: mpit.ClassPercentage, Datatype: mpit.DatatypeDouble,
 	})
 	require.True(t, ok)
+	mapper, err = variables.New(variables.Config{Rules: []maprules.Rule{{Unit: "%"}}})
+	require.NoError(t, err)
+	highest, _, ok := mapper.Metric(mapping.Library{}, mpit.Variable{
+		Name: "buffers", Class: mpit.ClassHighWatermark, Datatype: mpit.DatatypeDouble,
+	})
+	require.True(t, ok)
 	for name, record := range map[string]string{
-		share.Name: "mpit_job:resource_ratio:max",
-		mapping.RatioFamily("buffers", false).Name: "mpit_job:resource_ratio:max",
-		mapping.RatioFamily("buffers", true).Name:  "mpit_job:resource_highwatermark_ratio:max",
+		share.Name:   "mpit_job:resource_ratio:max",
+		highest.Name: "mpit_job:resource_highwatermark_ratio:max",
 	} {
 		text, err := fs.ReadFile(os.DirFS(".."), recordingFile)
 		require.NoError(t, err)
