@@ -232,6 +232,12 @@ func (r *Report) crashed(v *Verdict) bool {
 // waits for whom, nor which rank ended first. Where nothing was said (nil), it names no rank.
 func (r *Report) Believe(said *Verdict) {
 	v := &r.Verdict
+	named := func(v *Verdict) int {
+		if v.Late == nil {
+			return -1
+		}
+		return v.Late.Rank
+	}
 	switch {
 	case v.State == Crashed:
 		for i := range r.Ranks {
@@ -247,7 +253,7 @@ func (r *Report) Believe(said *Verdict) {
 		if v.Efficiency.Parallel >= Efficient {
 			said.State = Healthy
 		}
-	case said.State == v.State && (said.Late == nil) == (v.Late == nil) && (v.Late == nil || said.Late.Rank == v.Late.Rank):
+	case said.State == v.State && named(said) == named(v):
 		return // it says the same in more words
 	}
 	v.State, v.Late, v.Text = said.State, said.Late, ""

@@ -165,7 +165,7 @@ type vector struct {
 }
 
 func newVector(at time.Time) *vector {
-	return &vector{at: at, ranks: map[rankID]*rank{}, buckets: map[histogram]*buckets{}, said: map[[2]string]*job.Verdict{}}
+	return &vector{at, map[rankID]*rank{}, map[histogram]*buckets{}, map[[2]string]*job.Verdict{}}
 }
 
 // nobody is the uid of ranks of which Prometheus doesn't know it: no user has that, not even root.
