@@ -3,6 +3,7 @@ package otlp
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -36,34 +37,24 @@ func parsePairs(text string) ([]pair, error) {
 	return pairs, nil
 }
 
-// grpcHeader is what the name of a header may consist of there, in lower case.
-const grpcHeader = "abcdefghijklmnopqrstuvwxyz0123456789-_."
+// ownHeaders are those that the protocols set themselves, besides grpc-….
+var ownHeaders = []string{
+	"content-type", "content-encoding", "content-length", "transfer-encoding", "host", "connection", "te",
+}
 
 // addHeader adds a header that the protocol can carry; a later one replaces an earlier one of the same name.
 func addHeader(to map[string]string, key, value, protocol string) error {
 	name := strings.ToLower(key)
+	unprintable := func(r rune) bool { return r < ' ' || r > '~' }
 	switch {
 	case !httpguts.ValidHeaderFieldName(name):
 		return fmt.Errorf("%q is no name of a header: letters, digits and -", key)
 	case !httpguts.ValidHeaderFieldValue(value):
 		return fmt.Errorf("the value of %q has a control character", key)
-	case protocol != ProtocolGRPC:
-		switch name {
-		case "content-type", "content-encoding", "content-length", "transfer-encoding", "host", "connection":
-			return fmt.Errorf("the header %q is the protocol's own", key)
-		}
-		to[name] = value
-		return nil
-	}
-	if strings.HasPrefix(name, "grpc-") || name == "content-type" || name == "te" || name == "host" {
-		return fmt.Errorf("the header %q is gRPC's own", key)
-	}
-	if !strings.HasSuffix(name, "-bin") && strings.ContainsFunc(value,
-		func(r rune) bool { return r < ' ' || r > '~' }) {
+	case strings.HasPrefix(name, "grpc-"), slices.Contains(ownHeaders, name):
+		return fmt.Errorf("the header %q is the protocol's own", key)
+	case protocol == ProtocolGRPC && !strings.HasSuffix(name, "-bin") && strings.ContainsFunc(value, unprintable):
 		return fmt.Errorf("the value of %q has characters other than printable ASCII, which gRPC can't carry", key)
-	}
-	if strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(grpcHeader, r) }) {
-		return fmt.Errorf("%q is no name of a header of gRPC: letters, digits, hyphens, dots and underscores", key)
 	}
 	to[name] = value
 	return nil

@@ -72,9 +72,8 @@ func NewGroup() *Group {
 	}
 }
 
-// SetLimit bounds the weight of the Group's series, from the next Update on. What is there keeps its place. The
-// last eighth is for objects called other, into which the newest objects' series fold, variable by variable; what
-// finds no place there either is left out and counted, for reason. Below zero: no limit.
+// SetLimit bounds the weight of the Group's series, from the next Update on. What is there keeps its place; what finds
+// none is left out and counted, for reason. Below zero: no limit.
 func (g *Group) SetLimit(weight int, reason mapping.Reason) { g.limit, g.limitReason = weight, reason }
 
 // Weight is the weight of the Group's series.
@@ -315,25 +314,16 @@ func (p *part) add(now int64) {
 	c.known = true
 }
 
-// keyOf is the key of a member's series, and with object the same for another object.
-func keyOf(s *mapping.Series, object string) seriesKey {
+// keyOf is the key of a member's series.
+func keyOf(s *mapping.Series) seriesKey {
 	var b strings.Builder
 	for _, l := range s.Labels {
-		value := l.Value
-		if object != "" && isObjectLabel(l.Name) {
-			value = object
-		}
 		b.WriteString(l.Name)
 		b.WriteByte(0xff)
-		b.WriteString(value)
+		b.WriteString(l.Value)
 		b.WriteByte(0xff)
 	}
 	return seriesKey{s.Metric.Name, s.Metric.Kind, b.String()}
-}
-
-func isObjectLabel(name string) bool {
-	_, ok := mpit.BindOfLabel(name)
-	return ok
 }
 
 func (k seriesKey) compare(o seriesKey) int {

@@ -48,7 +48,7 @@ func (p *part) retire() {
 
 // linkPart finds the part that stands for a series, and its cell: none, where there is no room.
 func (g *Group) linkPart(gm *member, s *mapping.Series, rules uint64, late bool) *part {
-	key := keyOf(s, "")
+	key := keyOf(s)
 	p := gm.parts[key]
 	if p == nil {
 		p = &part{late: late}
@@ -113,38 +113,18 @@ func (gm *member) tidy(has bool) {
 	}
 }
 
-// place returns the cell for a part: that of its key, made if there is room; else that of the object called other;
-// nil if there is no room for that one either.
+// place returns the cell for a part: that of its key, made if there is room; nil if there is none.
 func (g *Group) place(key seriesKey, s *mapping.Series) *cell {
 	if c := g.cells[key]; c != nil {
 		return c
 	}
-	folds := slices.ContainsFunc(s.Labels, func(l mapping.Label) bool {
-		return isObjectLabel(l.Name) &&
-			l.Value != mapping.Other
-	})
+	if g.limit >= 0 && g.weight+s.Weight() > g.limit {
+		return nil
+	}
 	c := &cell{key: key, series: mapping.Series{Labels: slices.Clone(s.Labels)}}
-	weight, room := s.Weight(), g.limit
-	if folds {
-		room -= g.limit / 8
-	}
-	if g.limit >= 0 && g.weight+weight > room {
-		if !folds {
-			return nil
-		}
-		c.key = keyOf(s, mapping.Other)
-		if other := g.cells[c.key]; other != nil || g.weight+weight > g.limit {
-			return other
-		}
-		for i := range c.series.Labels {
-			if l := &c.series.Labels[i]; isObjectLabel(l.Name) {
-				l.Value = mapping.Other
-			}
-		}
-	}
 	c.mean(s)
 	g.renew(c, s)
-	g.cells[c.key] = c
+	g.cells[key] = c
 	return c
 }
 

@@ -234,8 +234,8 @@ func checkName(name string, t template) error {
 	case len(name) > mapping.MaxPlainName:
 		return complain(fmt.Sprintf("write at most %d", mapping.MaxPlainName), "the name has %d bytes", len(name))
 	case !plainName.MatchString(text),
-		strings.HasPrefix(name, mapping.Prefix), mapping.ReservedFirst(name) != "",
-		mapping.ReservedEnding(last) && last != "count":
+		strings.HasPrefix(name, mapping.Prefix), mapping.ReservedFirst(name) != "", strings.HasSuffix(name, "_total"),
+		mapping.ReservedEnding(last) && last != "count" && last != "total":
 		return complain("write small letters, digits and _, without what the exporter puts before names (mpit_) and "+
 			"behind them (_total), and what it has itself (exporter_…, …_bucket)", "name %q can't be a metric's", name)
 	}
