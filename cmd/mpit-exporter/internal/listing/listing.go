@@ -133,9 +133,6 @@ func writeObjects(t io.Writer, c *api.Catalogue) {
 		byKind[o.Kind] = append(byKind[o.Kind], o)
 	}
 	slices.Sort(kinds)
-	for _, list := range byKind { // those that are gone come last
-		slices.SortStableFunc(list, func(a, b *api.ObjectStatus) int { return cmp.Compare(gone(a), gone(b)) })
-	}
 	fmt.Fprintf(t, "\nOBJECTS (%d)\n", len(c.Objects))
 	if len(c.Objects) > 0 {
 		table.Row(t, "KIND", "NAME", "SIZE", "RANK", "ON", "DETAILS")
@@ -158,13 +155,6 @@ func writeObjects(t io.Writer, c *api.Catalogue) {
 	}
 }
 
-func gone(o *api.ObjectStatus) int {
-	if o.Freed {
-		return 1
-	}
-	return 0
-}
-
 func numberCell(n *int) string {
 	if n == nil {
 		return ""
@@ -178,7 +168,7 @@ func detailCell(o *api.ObjectStatus) string {
 	for _, flag := range []struct {
 		is   bool
 		word string
-	}{{o.Predefined, "predefined"}, {o.Inter, "intercommunicator"}, {o.Freed, "freed"}} {
+	}{{o.Predefined, "predefined"}, {o.Inter, "intercommunicator"}} {
 		if flag.is {
 			parts = append(parts, flag.word)
 		}
