@@ -2,7 +2,7 @@ package exporter
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -15,32 +15,13 @@ import (
 // limit, that ends and begins again with each of them.
 const acceptLogInterval = time.Minute
 
-// acceptance is whether connections can be accepted at present, as far as it has been logged. It is safe for
-// concurrent use.
-type acceptance struct {
-	mu      sync.Mutex
-	failing bool
-	logged  time.Time
-}
+// outages says when it may be logged again that connections can't be accepted. It is safe for concurrent use.
+type outages struct{ logged atomic.Int64 } // when it was, in nanoseconds
 
-// failed notes a failure to accept, and reports whether it is to be logged.
-func (a *acceptance) failed() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.failing || time.Since(a.logged) < acceptLogInterval {
-		return false
-	}
-	a.failing, a.logged = true, time.Now()
-	return true
-}
-
-// succeeded notes that a connection was accepted, and reports whether that is to be logged.
-func (a *acceptance) succeeded() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	was := a.failing
-	a.failing = false
-	return was
+// new reports whether this is to be logged, which it is at most once in an interval.
+func (o *outages) new(now time.Time) bool {
+	last := o.logged.Load()
+	return now.UnixNano()-last >= int64(acceptLogInterval) && o.logged.CompareAndSwap(last, now.UnixNano())
 }
 
 // maxArriving is how many connections are being identified, or are at the registry's lock for the first time, at the
