@@ -318,10 +318,8 @@ func TestErrorLines(t *testing.T) {
 			[]string{"exec", "--otlp.endpoint=http://here:4318", "--", "true"}, cli.Usage,
 			"exec: --otlp.endpoint is for an exporter that exec starts: add --own, or give it to the exporter of " +
 				"the node"},
-		{"exec: a directory for Prometheus, but no exporter", nil,
-			[]string{"exec", "--own.sd-dir=" + dir, "--", "true"}, cli.Usage,
-			"exec: --own.sd-dir is for an exporter that exec starts: add --own, or give it to the exporter of the " +
-				"node"},
+		{"exec: a directory, but no exporter", nil, []string{"exec", "--own.dir=" + dir, "--", "true"}, cli.Usage,
+			"exec: --own.dir is for an exporter that exec starts: add --own, or give it to the exporter of the node"},
 		{"OTLP: no protocol", nil, []string{"--otlp.protocol=http/json"}, cli.Usage,
 			"--otlp.protocol: enum value must be one of http/protobuf,grpc, got 'http/json' (see mpit-exporter " +
 				"serve --help)"},

@@ -18,7 +18,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
 )
 
 // enduranceFault is what may happen at any time. For the second half of the time the exporter lives on, so that it has

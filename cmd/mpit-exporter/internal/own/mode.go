@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -50,7 +51,6 @@ type Mode struct {
 	noReport error        // why it can't be written, before the program starts
 
 	page     Page
-	sd       string // path of the file-SD file; empty: none
 	presence *presence
 	begun    bool // it has said that it serves
 }
@@ -147,14 +147,11 @@ func (o *Mode) Run(ctx context.Context, n *node.Node, front *node.Front, needs n
 	if err := o.reports(n.Exporter.Values); err != nil {
 		return err
 	}
-	if err := o.prepare(); err != nil {
+	var err error
+	if o.presence, err = listenPresence(o.dir.file(presenceFile), o.log); err != nil { // before the sandbox is raised
 		return err
 	}
 	needs.Dirs = []string{o.dir.path, string(o.dir.base())}
-	if o.sd != "" {
-		defer os.Remove(o.sd) // before the page goes
-		needs.Removed = append(needs.Removed, o.sd)
-	}
 	needs.Programs = []string{o.order.Program}
 	if o.order.Report != "" {
 		needs.Written = []string{o.order.Report}
@@ -225,25 +222,6 @@ func (o *Mode) deliver(push func(ctx context.Context) error) {
 		o.finals = newFinalPush(o.order.Wait, o.log)
 	}
 	o.finals.push = append(o.finals.push, push)
-}
-
-// prepare makes its files and its socket, before the sandbox is raised.
-func (o *Mode) prepare() error {
-	if o.order.SDDir != "" && o.order.Page {
-		path := sdPath(o.order.SDDir, o.order.Host, filepath.Base(o.dir.path))
-		// Its path first, so that it is found whatever happens.
-		if err := os.WriteFile(o.dir.file(sdFile), []byte(path), 0o600); err != nil {
-			return fmt.Errorf("noting the file-SD file: %w", err)
-		}
-		t := target{addresses(o.page.Listeners, o.order.Host), sdLabels(&o.order, o.page.scheme(), o.page.Path)}
-		if err := writeSD(path, t); err != nil {
-			return err
-		}
-		o.sd = path
-	}
-	var err error
-	o.presence, err = listenPresence(o.dir.file(presenceFile), o.log)
-	return err
 }
 
 // begin says that the exporter serves. The context that it returns ends when the launch is over and its last values
@@ -367,4 +345,21 @@ func (o *Mode) end() {
 	} else {
 		o.dir.empty()
 	}
+}
+
+// addresses are what a scraper in the cluster can connect to: this host's name in the place of "all interfaces".
+func addresses(listeners []net.Listener, host string) []string {
+	var all []string
+	for _, l := range listeners {
+		tcp, ok := l.Addr().(*net.TCPAddr)
+		if !ok {
+			continue
+		}
+		name := tcp.IP.String()
+		if tcp.IP.IsUnspecified() {
+			name = host
+		}
+		all = append(all, net.JoinHostPort(name, strconv.Itoa(tcp.Port)))
+	}
+	return all
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -246,4 +247,21 @@ func TestFinalPushIsBounded(t *testing.T) {
 		return ctx.Err()
 	})
 	f.await(t.Context())
+}
+
+// TestAddresses: what all interfaces are called is this host's name.
+func TestAddresses(t *testing.T) {
+	var listeners []net.Listener
+	var ports []string
+	for _, address := range []string{":0", "127.0.0.1:0"} {
+		l, err := net.Listen("tcp", address)
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		listeners = append(listeners, l)
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		require.NoError(t, err)
+		ports = append(ports, port)
+	}
+	assert.Equal(t, []string{"node7:" + ports[0], "127.0.0.1:" + ports[1]}, addresses(listeners, "node7"))
+	assert.Empty(t, addresses(nil, "node7"))
 }

@@ -49,14 +49,11 @@ type order struct {
 	Program string
 	Linger  time.Duration
 	Wait    time.Duration // that ranks wait in MPI_Finalize; 0: they don't
-	SDDir   string
 	Log     string
 	Report  string // file; empty: none
 	// ReportMode is the report's: what the user's umask allows.
 	ReportMode os.FileMode
 	Page       bool // on a port
-	JobID      string
-	World      string
 	Host       string
 }
 
@@ -121,7 +118,6 @@ func (o *Settings) start(
 func (o *Settings) orderFor(dir *launchDir, l launch) order {
 	order := o.order
 	order.Wait, order.ReportMode, order.Page = o.FinalWait(), 0o666&^umask(), o.paged()
-	order.JobID, order.World = l.ID.JobID, l.ID.World
 	if o.otlp.Asked() {
 		order.Serve = append(order.Serve, "--otlp.final")
 	}
