@@ -47,7 +47,7 @@ func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 	case c.count < 0:
 		return cli.Usagef("top: --count %d: must not be negative", c.count)
 	}
-	if !table.IsTerminal(std.Out) {
+	if table.Columns(std.Out) == 0 { // no terminal
 		return c.write(ctx, std.Out)
 	}
 	s, err := top.OpenScreen()
@@ -126,7 +126,13 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		s.take(reports)
-		if at := lastOf(reports); at.After(before) || len(reports) == 0 {
+		at := time.Time{} // when the last report was made
+		for _, r := range reports {
+			if r.Time.After(at) {
+				at = r.Time
+			}
+		}
+		if at.After(before) || len(reports) == 0 {
 			before = at
 			if shown++; shown > 0 {
 				if err := top.Plain(w, s.view().Plain()); err != nil {
@@ -141,16 +147,6 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// lastOf is when the last report was made.
-func lastOf(reports []*job.Report) (at time.Time) {
-	for _, r := range reports {
-		if r.Time.After(at) {
-			at = r.Time
-		}
-	}
-	return at
 }
 
 // show is write for a terminal. An exporter that is away is waited for: it may be on its way back. One that is slow

@@ -165,13 +165,11 @@ func numberCell(n *int) string {
 // detailCell is what is known of an object beyond its name and size.
 func detailCell(o *api.ObjectStatus) string {
 	var parts []string
-	for _, flag := range []struct {
-		is   bool
-		word string
-	}{{o.Predefined, "predefined"}, {o.Inter, "intercommunicator"}} {
-		if flag.is {
-			parts = append(parts, flag.word)
-		}
+	if o.Predefined {
+		parts = append(parts, "predefined")
+	}
+	if o.Inter {
+		parts = append(parts, "intercommunicator")
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Details)) {
 		parts = append(parts, key+"="+o.Details[key])

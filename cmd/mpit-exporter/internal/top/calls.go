@@ -2,9 +2,7 @@ package top
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
@@ -66,12 +64,7 @@ func mostIn(r *job.Report, c *job.Call) string {
 
 // numbers are those of ranks, in little room.
 func numbers(ranks []int) string {
-	text := units.Ranks(slices.Compact(slices.Sorted(slices.Values(ranks))))
-	if some := table.Shorten(text, 16); some != text {
-		end := strings.LastIndexByte(some, ',')
-		return fmt.Sprintf("%s,… (%d)", some[:max(end, 0)], len(ranks))
-	}
-	return text
+	return table.Shorten(units.Ranks(slices.Compact(slices.Sorted(slices.Values(ranks)))), 16)
 }
 
 // underWay is where ranks are if one of them has been in a call for more than a second.
