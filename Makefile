@@ -103,6 +103,10 @@ test: ## everything: formatting, unit tests, the agent's tests, whole jobs with 
 test-distributions: ## demo and test on Debian 13 and sid, the libraries on Debian 11, arm64 and the standard ABI: hours, as root
 	@scripts/test-distributions
 
+.PHONY: test-slurm
+test-slurm: build ## jobs under a real Slurm with three nodes on this machine: over nodes, arrays, cancelled, a node that fails; as root
+	@scripts/test-slurm
+
 .PHONY: test-format
 test-format:
 	@for module in . test; do cd $(CURDIR)/$$module; \
@@ -170,16 +174,21 @@ bench-cluster: build ## what the exporters of a cluster whose jobs come and go c
 bench-rules: build ## what each rule costs a Prometheus, in CPU a rank and minute (BENCH_NODES=32 BENCH_RANKS=32 of each)
 	cd test && $(GO) test ./cluster -run '^$$' -bench Rules -benchtime 1x -timeout 0 -v
 
+.PHONY: bench-boards
+bench-boards: build ## what each query of the dashboard One MPI job costs a Prometheus at 1 h, 24 h and 7 days (BENCH_RANKS=128, of which costs for 4,096 are made)
+	cd test && $(GO) test ./cluster -run '^$$' -bench Boards -benchtime 1x -timeout 0 -v
+
 # BENCH_BESIDE: the path of another build of the exporter, in the same run. BENCH_FLAGS: such as -count 3, or -bench Node/.*/format=text$$
 .PHONY: bench-node
 bench-node: build ## one node with $BENCH_RANKS simulated ranks (1,024) in each format, with ranks that stop and come, beside client_golang
 	cd test && $(GO) test ./node -run '^$$' -bench . -benchtime 20x -timeout 0 $(BENCH_FLAGS)
 
 .PHONY: bench
-bench: build ## Go benchmarks; a sample's cost in the agent; ping-pong and allreduce with and without the agent
+bench: build ## Go benchmarks; a sample's cost in the agent; memory, ping-pong and allreduce with and without the agent
 	@scripts/install-deps bench
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	@$(MAKE) --no-print-directory -s -C mpit/agent bench
+	cd test && MPIT_TEST_BUILT=1 $(GO) test ./e2e -run '^$$' -bench Memory -benchtime 5x
 	@scripts/bench-mpi
 
 # Needs the network, for npm's packages: no part of `make test`.

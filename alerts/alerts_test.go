@@ -23,6 +23,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	maprules "github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -51,6 +52,7 @@ type rule struct {
 	KeepFiring  string `yaml:"keep_firing_for"`
 	Labels      map[string]string
 	Annotations map[string]string
+	group       int // which it is in, counted from the first of the file
 }
 
 func rules(files fs.FS, name string) ([]rule, error) {
@@ -71,8 +73,11 @@ func rules(files fs.FS, name string) ([]rule, error) {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	var all []rule
-	for _, group := range file.Groups {
-		all = append(all, group.Rules...)
+	for i, group := range file.Groups {
+		for _, r := range group.Rules {
+			r.group = i
+			all = append(all, r)
+		}
 	}
 	return all, nil
 }
@@ -232,6 +237,13 @@ func TestProblemsAreFound(t *testing.T) {
 			"|mpit_unexpected_length|"), "no metric matches mpit_unexpected_length"},
 		"a rule that nothing uses": {replace(tableFile, "`mpit_job:sent_bytes:rate5m`", ""),
 			"docs/alerts.md: mpit_job:sent_bytes:rate5m"},
+		"a rule that reads its own group": {replace(recordingFile, "expr: count by (cluster, jobid, world, user) (mpit_rank_up",
+			"expr: count by (cluster, jobid, world, user) (mpit_job:info"),
+			"mpit_job:ranks:live reads mpit_job:info, which no group above has written"},
+		"a rule that reads a group below": {replace(recordingFile, "expr: mpit_rank_up == 0", "expr: mpit_rank:stuck == 0"),
+			"mpit_rank:late reads mpit_rank:stuck, which no group above has written"},
+		"a rule that nothing reads": {replace("dashboards/mpi-jobs.json", "mpit_job:sent_bytes:rate5m", "up"),
+			"nothing reads mpit_job:sent_bytes:rate5m"},
 		"tests that expect no alert": {replace(testDir+"/"+stuck+".yaml", "exp_alerts", "unused"),
 			"MPIRankStuck.yaml never expects the alert"},
 		"tests that expect it always": {replace(testDir+"/"+stuck+".yaml", "m, alertname: MPIRankStuck}",
@@ -251,7 +263,7 @@ func TestProblemsAreFound(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			files := fstest.MapFS{}
-			for _, dir := range []string{"alerts", testDir, "docs", pageDir} {
+			for _, dir := range []string{"alerts", testDir, "docs", pageDir, "dashboards"} {
 				entries, err := os.ReadDir(filepath.Join("..", dir))
 				require.NoError(t, err)
 				for _, entry := range entries {
@@ -332,6 +344,9 @@ func problems(files fs.FS, documented map[string]bool) ([]string, error) {
 	for name := range unused {
 		p.add("docs/alerts.md: there is no recording rule %s", name)
 	}
+	if err := p.reading(recorded); err != nil {
+		return nil, err
+	}
 
 	entries := map[string]string{}
 	for _, row := range tableRow.FindAllStringSubmatch(string(table), -1) {
@@ -380,6 +395,46 @@ type linter struct {
 
 func (p *linter) add(format string, args ...any) {
 	p.found = append(p.found, fmt.Sprintf(format, args...))
+}
+
+// reading looks at which rule reads which: those of groups above its own, for others it may see an interval later, and
+// each is read by something.
+func (p *linter) reading(recorded []rule) error {
+	var readers strings.Builder
+	for _, pattern := range []string{alertFile, "dashboards/*.json", pageDir + "/*.md", "docs/calls.md"} {
+		found, err := fs.Glob(p.files, pattern)
+		if err != nil {
+			return fmt.Errorf("looking for readers of rules: %w", err)
+		}
+		for _, name := range found {
+			text, err := fs.ReadFile(p.files, name)
+			if err != nil {
+				return fmt.Errorf("looking for readers of rules: %w", err)
+			}
+			readers.Write(text)
+		}
+	}
+	group := map[string]int{}
+	for _, r := range recorded {
+		group[r.Record] = r.group
+	}
+	for _, r := range recorded {
+		for _, name := range metricName.FindAllString(r.Expr, -1) {
+			if from, is := group[name]; is && from >= r.group && name != r.Record {
+				p.add("%s reads %s, which no group above has written", r.Record, name)
+			}
+			if name != r.Record {
+				readers.WriteString(name + "\n")
+			}
+		}
+	}
+	read := metricName.FindAllString(readers.String(), -1)
+	for _, r := range recorded {
+		if !slices.Contains(read, r.Record) {
+			p.add("nothing reads %s", r.Record)
+		}
+	}
+	return nil
 }
 
 // alert looks at what belongs to one.
@@ -526,10 +581,15 @@ func TestRulesFindWhatTheyAreFor(t *testing.T) {
 		Name: "buffers", Class: mpit.ClassPercentage, Datatype: mpit.DatatypeDouble,
 	})
 	require.True(t, ok)
+	mapper, err = variables.New(variables.Config{Rules: []maprules.Rule{{Unit: "%"}}})
+	require.NoError(t, err)
+	highest, _, ok := mapper.Metric(mapping.Library{}, mpit.Variable{
+		Name: "buffers", Class: mpit.ClassHighWatermark, Datatype: mpit.DatatypeDouble,
+	})
+	require.True(t, ok)
 	for name, record := range map[string]string{
-		share.Name: "mpit_job:resource_ratio:max",
-		mapping.RatioFamily("buffers", false).Name: "mpit_job:resource_ratio:max",
-		mapping.RatioFamily("buffers", true).Name:  "mpit_job:resource_highwatermark_ratio:max",
+		share.Name:   "mpit_job:resource_ratio:max",
+		highest.Name: "mpit_job:resource_highwatermark_ratio:max",
 	} {
 		text, err := fs.ReadFile(os.DirFS(".."), recordingFile)
 		require.NoError(t, err)

@@ -46,20 +46,17 @@ const chosenInfo = "mpit_process_info{" + ofJobs + `, rank="0", partition=~"$par
 
 func jobsTable() *panel {
 	link := &grafana.DataLink{Title: "This job", URL: to(uidJob, "jobid", cell, "user", inRow("user"))}
-	ofRule := func(rule string) string { return ofChosen(maxBy(job, last(selector(rule, ofJobs)))) }
 	return table("Jobs", "Jobs within the time range; those that need attention first. Useful is its ranks' time outside "+
-		"MPI, waiting what goes by waiting for the late rank, both in the last five minutes of its life: they need the call "+
-		"profile (exec --calls). Of several alerts the most urgent is named; program and node are those of rank 0. "+
-		"State: "+verdictMeans,
+		"MPI in the last five minutes of its life: it needs the call profile (exec --calls). Of several alerts the most "+
+		"urgent is named; program and node are those of rank 0. State: "+verdictMeans,
 		column{label: "state", title: "State", words: stateWords()},
 		column{label: "jobid", link: link},
 		column{label: "program"},
 		column{label: "jobname"},
 		column{label: "user"},
 		column{label: "partition"},
-		column{title: "Useful", expr: ofRule("mpit_job:parallel_efficiency:ratio5m"), unit: "percentunit", gauge: true},
-		column{title: "Waiting", expr: ofRule("mpit_job:late_rank:ratio5m"), unit: "percentunit", gauge: true,
-			colour: palette["late"]},
+		column{title: "Useful", expr: ofChosen(maxBy(job, last(selector("mpit_job:parallel_efficiency:ratio5m", ofJobs)))),
+			unit: "percentunit", gauge: true},
 		column{label: "rank", title: "late rank"}, column{label: "node"},
 		column{title: "Verdict", expr: ofChosen(inOrder(verdictOf(ofJobs, ofJobs))), hidden: true},
 		column{label: "alertname", title: "alert", link: runbook(cell)},
@@ -72,7 +69,7 @@ func jobsTable() *panel {
 		column{title: "Ran for", expr: ofChosen(ranTime(job, ofJobs)), unit: "dtdurations"},
 		column{label: "world"},
 		column{label: "cluster"},
-	).sorted("State", false).sorted("Waiting", true).sorted("Started", true).size(24, 14)
+	).sorted("State", false).sorted("Started", true).size(24, 14)
 }
 
 // jobs is the dashboard of all jobs of a cluster. Everything is summed over a job's ranks before it leaves Prometheus.

@@ -12,10 +12,10 @@ func variables() grafana.Dashboard {
 		`{__name__=~"mpit_[^:]+_total", __name__!~"mpit_rank_.+", `+
 			ofOneJob+`}`, "__name__", grafana.SortAlphabetical)
 	level := labels("level", "Level", "Any level, size, share or watermark of the job", `{__name__=~"mpit_[^:]+", `+
-		`__name__!~"mpit_.+_(total|bucket|sum|count|info|time_seconds)|mpit_(rank_.+|pcontrol_.+|objects|cvar_ranks|node_extreme_rank|call_[a-z]+_seconds)", `+
+		`__name__!~"mpit_.+_(total|bucket|sum|count|info|time_seconds)|mpit_(rank_.+|pcontrol_.+|objects|cvar_ranks|call_[a-z]+_seconds)", `+
 		ofOneJob+`}`, "__name__", grafana.SortAlphabetical)
 	timer := labels("timer", "Timer", "Any timer of the job", named("mpit_.+_seconds(_bucket)?", ofOneJob+
-		`, __name__!~"mpit_(node|rank|pcontrol)_.+|mpit_call_running_seconds|mpit_.+_(highwatermark|lowwatermark)_seconds"`), "__name__", grafana.SortAlphabetical)
+		`, __name__!~"mpit_(rank|pcontrol)_.+|mpit_call_running_seconds|mpit_.+_(highwatermark|lowwatermark)_seconds"`), "__name__", grafana.SortAlphabetical)
 	timer.Regex = "(.+?)(?:_bucket)?"
 
 	return board{
@@ -161,13 +161,6 @@ func describing() []*panel {
 			column{title: "Exporters", expr: countBy("name, class, bind, unit, verbosity", last(selector("mpit_pvar_info",
 				inClusters)))},
 		).sorted("name", false).size(12, 9),
-		table("Watermarks of several ranks together", "Which rank holds it, where rules with rank: node or both merge "+
-			"the ranks of a "+
-			"node.",
-			column{label: "world"}, column{label: "instance"}, column{label: "metric"}, column{label: "comm"},
-			column{title: "Rank", expr: maxBy("world, instance, metric, comm, win", last(selector("mpit_node_extreme_rank",
-				ofOneJob)))},
-		).size(12, 6),
 		table("Which rank holds a watermark", "Of each high watermark the rank that has the highest at the end of the "+
 			"time range, or "+
 			"had it at its own end.",
@@ -175,7 +168,7 @@ func describing() []*panel {
 			column{title: "Highest", expr: "topk by (__name__) (1, " + maxBy("__name__, world, rank, comm, win",
 				last(named("mpit_.+_highwatermark(_[a-z]+)?", ofRanks))) + ")"},
 			column{label: "world"},
-		).without("win").size(12, 6),
+		).without("win").size(24, 6),
 	}
 }
 

@@ -164,6 +164,18 @@ func TestCallsUnderWay(t *testing.T) {
 		CPU: &api.CPU{Seconds: new(3.0)}}, e.Ranks()[0].Calls)
 }
 
+// Ranks with the call profile are counted of which the kernel doesn't say how long they had a core.
+func TestRanksWithoutCPUTimes(t *testing.T) {
+	n := startNode(t, Config{})
+	for i, u := range []*mpit.UnderWay{nil, {Observed: time.Minute}, {Observed: time.Minute, Kernel: &mpit.Kernel{Cores: 2},
+		Threads: []mpit.Thread{{ID: 1, Main: true, Now: time.Second, CPU: time.Second, Queue: 0}}}} {
+		cfg := small("1", i)
+		cfg.UnderWay = u
+		n.connect(mpittest.New(cfg))
+	}
+	assert.Equal(t, 1.0, n.scrape()["mpit_exporter_ranks_without_cpu_times"])
+}
+
 // Sums of the call profile: sends and puts, and collectives that no rank leaves before all have come, on communicators
 // with a name of their own.
 func TestSumsOfCalls(t *testing.T) {

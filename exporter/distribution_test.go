@@ -113,7 +113,6 @@ func TestPagesOfDistributions(t *testing.T) {
 		{nil, mapping.RankKeep},
 		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}},
 			mapping.RankKeep},
-		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Rank: mapping.RankBoth}}, mapping.RankBoth},
 		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Rank: mapping.RankNode}}, mapping.RankNode},
 	}
 	type program struct {

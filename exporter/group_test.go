@@ -31,9 +31,7 @@ func merging(t testing.TB, mode mapping.RankMode, own ...rules.Rule) func(*Expor
 // ofAll returns the key of a series of all ranks of job 1, as valuesOf writes it.
 func ofAll(name string) string { return name + `{jobid="1",user="alice",world="0"}` }
 
-const extremeOfPeak = `mpit_node_extreme_rank{jobid="1",metric="mpit_peak_highwatermark",user="alice",world="0"}`
-
-// 128 ranks with 50 variables each are 6,400 series, or 50, and one more for each watermark.
+// 128 ranks with 50 variables each are 6,400 series, or 50.
 func TestManyRanksCostAsMuchAsOne(t *testing.T) {
 	const ranks, variables, peaks = 128, 50, 10
 	series := func(page map[string]float64) (n int) {
@@ -45,11 +43,11 @@ func TestManyRanksCostAsMuchAsOne(t *testing.T) {
 		return n
 	}
 	for _, test := range []struct {
-		mode             mapping.RankMode
-		series, extremes int
+		mode   mapping.RankMode
+		series int
 	}{
-		{mapping.RankKeep, ranks * variables, 0},
-		{mapping.RankNode, variables, peaks},
+		{mapping.RankKeep, ranks * variables},
+		{mapping.RankNode, variables},
 	} {
 		t.Run(string(test.mode), func(t *testing.T) {
 			n := startNode(t, Config{}, merging(t, test.mode))
@@ -73,13 +71,6 @@ func TestManyRanksCostAsMuchAsOne(t *testing.T) {
 			}
 			page := n.scrape()
 			assert.Equal(t, test.series, series(page))
-			extremes := 0
-			for key := range page {
-				if strings.HasPrefix(key, mapping.ExtremeName) {
-					extremes++
-				}
-			}
-			assert.Equal(t, test.extremes, extremes)
 			assert.Equal(t, 1.0, page[of("mpit_rank_up", "1", 127)], "what is said of ranks is said of each")
 			if test.mode == mapping.RankKeep {
 				return
@@ -88,18 +79,15 @@ func TestManyRanksCostAsMuchAsOne(t *testing.T) {
 			assert.EqualValues(t, 127*128/2, page[ofAll("mpit_variable_49_total")])
 			assert.EqualValues(t, 127*128/2, page[ofAll("mpit_variable_10_level")])
 			assert.Equal(t, 127.0, page[ofAll("mpit_variable_3_highwatermark")])
-			holder := page[`mpit_node_extreme_rank{jobid="1",metric="mpit_variable_3_highwatermark",user="alice",world="0"}`]
-			assert.Equal(t, 127, (int(holder)*7+3)%ranks)
 		})
 	}
 }
 
-// togetherNode is a node with three ranks whose variables are kept, merged, and both.
+// togetherNode is a node with three ranks whose variables are kept, or merged.
 func togetherNode(t *testing.T, cfg Config) (*node, []*mpittest.Rank) {
 	cfg.UserName = func(uint32) string { return "alice" }
 	n := startNode(t, cfg, merging(t, mapping.RankKeep,
-		rules.Rule{Match: rules.Match{Name: "calls"}, Rank: mapping.RankBoth},
-		rules.Rule{Match: rules.Match{Class: rules.List{"highwatermark", "timer"}}, Rank: mapping.RankNode}))
+		rules.Rule{Match: rules.Match{Class: rules.List{"counter", "highwatermark", "timer"}}, Rank: mapping.RankNode}))
 	var ranks []*mpittest.Rank
 	for i := range 3 {
 		ranks = append(ranks, mpittest.New(small("1", i)))
@@ -127,14 +115,12 @@ func TestGoldenOfRanksTogether(t *testing.T) {
 	assert.Empty(t, problems)
 }
 
-func TestBothTheRanksAndTheirSum(t *testing.T) {
+func TestTheSumOfTheRanks(t *testing.T) {
 	n, ranks := togetherNode(t, Config{})
 	page := n.scrape()
-	assert.Equal(t, 11.0, page[of("mpit_calls_total", "1", 1)])
-	assert.Equal(t, 33.0, page[ofAll("mpit_node_calls_total")])
-	assert.NotContains(t, page, ofAll("mpit_calls_total"))
+	assert.Equal(t, 33.0, page[ofAll("mpit_calls_total")])
+	assert.NotContains(t, page, of("mpit_calls_total", "1", 1))
 	assert.Equal(t, 70.0, page[ofAll("mpit_peak_highwatermark")])
-	assert.Equal(t, 1.0, page[extremeOfPeak])
 	assert.NotContains(t, page, of("mpit_peak_highwatermark", "1", 1))
 	assert.Equal(t, 5.0, page[of("mpit_depth_level", "1", 0)])
 	assert.NotContains(t, page, ofAll("mpit_depth_level"))
@@ -145,11 +131,11 @@ func TestBothTheRanksAndTheirSum(t *testing.T) {
 	require.NoError(t, err)
 	before := valuesOf(families)
 	require.NoError(t, ranks[2].Set("calls", mpit.ClassCounter, 0, 30))
-	assert.Equal(t, 51.0, n.scrape()[ofAll("mpit_node_calls_total")])
-	assert.Equal(t, 41.0, before[ofAll("mpit_node_calls_total")])
+	assert.Equal(t, 51.0, n.scrape()[ofAll("mpit_calls_total")])
+	assert.Equal(t, 41.0, before[ofAll("mpit_calls_total")])
 	assert.Equal(t, before, valuesOf(families))
 	done()
-	assert.Equal(t, 51.0, n.scrape()[ofAll("mpit_node_calls_total")])
+	assert.Equal(t, 51.0, n.scrape()[ofAll("mpit_calls_total")])
 }
 
 func TestRanksTogetherThatEnd(t *testing.T) {
@@ -173,7 +159,6 @@ func TestRanksTogetherThatEnd(t *testing.T) {
 		t.Helper()
 		assert.Equal(t, 100.0, page[ofAll("mpit_calls_total")])
 		assert.Equal(t, 70.0, page[ofAll("mpit_peak_highwatermark")])
-		assert.Equal(t, 1.0, page[extremeOfPeak])
 		assert.Equal(t, 5.0, page[ofAll("mpit_depth_level")])
 	}
 	shown(n.scrape())

@@ -3,6 +3,7 @@ package exporter
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -313,4 +314,22 @@ func TestClashesAreLoggedSparingly(t *testing.T) {
 	clash("2", 0, 1000)
 	assert.Equal(t, 2, lines())
 	assert.Equal(t, 5.0, n.scrape()["mpit_exporter_label_clashes_total"], "all are counted")
+}
+
+// Coverage: of the ranks that a launcher has started on the node, one doesn't load the agent. One that has ended
+// was seen all the same.
+func TestRanksThatNeverConnect(t *testing.T) {
+	n := startNode(t, Config{})
+	var ranks []*mpittest.Rank
+	for i := range 3 {
+		cfg := small("1", i)
+		cfg.Hello.Size = 4
+		cfg.Hello.Attributes = maps.Clone(cfg.Hello.Attributes)
+		cfg.Hello.Attributes["MPI_LOCALNRANKS"] = "4"
+		ranks = append(ranks, mpittest.New(cfg))
+	}
+	n.connect(ranks...)
+	assert.Equal(t, 1.0, n.scrape()[`mpit_exporter_ranks{state="unseen"}`])
+	n.finish(ranks[2], mpit.EndFinalize)
+	assert.Equal(t, 1.0, n.scrape()[`mpit_exporter_ranks{state="unseen"}`])
 }

@@ -1,7 +1,6 @@
 package exporter
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/prometheus/otlptranslator"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -50,7 +48,6 @@ func TestOwnFamiliesInOpenTelemetry(t *testing.T) {
 		"mpit_process_info":                     {name: "mpit.process.info"},
 		"mpit_pvar_category_info":               {name: "mpit.pvar.category.info"},
 		"mpit_objects":                          {name: "mpit.objects", unit: "{object}"},
-		"mpit_node_extreme_rank":                {name: "mpit.node.extreme_rank"},
 		"mpit_exporter_series":                  {name: "mpit.exporter.series", unit: "{series}"},
 		"mpit_exporter_series_used":             {name: "mpit.exporter.series_used", unit: "{series}"},
 		"mpit_exporter_connections":             {name: "mpit.exporter.connections", unit: "{connection}"},
@@ -62,14 +59,6 @@ func TestOwnFamiliesInOpenTelemetry(t *testing.T) {
 		name, unit := board.ByName()[family].OTel()
 		assert.Equal(t, want, struct{ name, unit string }{name, unit}, family)
 	}
-}
-
-// The family that says whose watermarks are is mapping's; both name it alike.
-func TestNameOfExtremes(t *testing.T) {
-	name, _ := board.ByName()[mapping.ExtremeName].OTel()
-	n, _ := togetherNode(t, Config{})
-	_, points := n.eachWay()
-	assert.True(t, slices.ContainsFunc(points, func(m metricdata.Metrics) bool { return m.Name == name }))
 }
 
 // Every family that the shipped rules make of a known variable has its name, and a kind that goes with its type; no

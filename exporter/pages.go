@@ -186,15 +186,22 @@ func (p *page) copy(v *view, c *contents, ended []ending) []ending {
 // setSelf sets the self metrics that are gauges.
 func (p *page) setSelf() {
 	var states [len(stateNames)]int
+	noQueue := 0
 	accounts := make([]*budget.Account, len(p.views))
 	for i := range p.views {
 		v := &p.views[i]
 		accounts[i] = v.rank.account
 		states[v.state]++
+		calls := v.rank.facts.Load().Calls
+		if v.state.live() && calls != nil && (calls.CPU == nil || calls.CPU.Queue == nil) {
+			noQueue++
+		}
 	}
+	p.self.NoQueue.Set(float64(noQueue))
 	for state := stateUp; int(state) < len(stateNames); state++ {
 		p.self.Ranks.WithLabelValues(state.String()).Set(float64(states[state]))
 	}
+	p.with(func(g *registry) { p.self.Ranks.WithLabelValues("unseen").Set(float64(g.worlds.unseen())) })
 	for state, n := range p.board.Variables() {
 		p.self.Variables.WithLabelValues(mpit.VariableState(state).String()).Set(float64(n))
 	}

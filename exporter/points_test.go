@@ -246,7 +246,7 @@ func TestPointsOfEverything(t *testing.T) {
 	}
 	for _, f := range Families() {
 		switch f.Name {
-		case mapping.ExtremeName, "mpit_rank_end_info": // see below
+		case "mpit_rank_end_info": // see below
 		case api.VerdictName: // of package judge
 		default:
 			assert.True(t, names[f.Name] || strings.HasPrefix(f.Name, "mpit_pcontrol_"), "%s is not on the page",
@@ -260,7 +260,6 @@ func TestPointsOfEverything(t *testing.T) {
 func TestPointsOfRanksInTrouble(t *testing.T) {
 	clock := newTestClock()
 	n := startNode(t, Config{}, withClock(clock), merging(t, mapping.RankKeep,
-		rules.Rule{Match: rules.Match{Name: "calls"}, Rank: mapping.RankBoth},
 		rules.Rule{Match: rules.Match{Class: rules.List{"highwatermark"}}, Rank: mapping.RankNode}))
 	check := func() map[string]said {
 		t.Helper()
@@ -293,7 +292,7 @@ func TestPointsOfRanksInTrouble(t *testing.T) {
 	after := check()
 	assert.Equal(t, before[calls], after[calls], "it has been reset: the total stays")
 	assert.Contains(t, after, ended("finalize")[:len("mpit_rank_end_info")]+`{jobid="1",rank="1",reason="finalize",user="alice",world="0"}`)
-	assert.Contains(t, after, extremeOfPeak)
+	assert.Contains(t, after, ofAll("mpit_peak_highwatermark"))
 	assert.NotContains(t, after, of("mpit_depth_level", "1", 3), "late")
 	assert.Contains(t, after, of("mpit_calls_total", "1", 3))
 	assert.Contains(t, before, `mpit_objects{jobid="1",kind="comm",name="halo",rank="3",user="alice",world="0"}`)

@@ -125,7 +125,7 @@ func (g *registry) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	if r.Old = h.InitTime.Before(g.started); r.Old {
 		r.since = g.now()
 	}
-	g.worlds.join(r)
+	g.worlds.join(r, w.Here)
 	g.noteClash(r)
 	if w.Check == identity.Differs {
 		g.self.Mismatches.Inc()

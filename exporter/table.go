@@ -204,6 +204,8 @@ type world struct {
 	board.World // its Dup is 0: no other uid has claimed it before under that name
 
 	ranks  int       // in the table
+	most   int       // of these, so far
+	here   int       // that its launcher starts on this node; 0: not known
 	ran    time.Time // when one of them was last known to run
 	warned bool      // that its labels are others' too
 
@@ -225,8 +227,8 @@ type worlds struct {
 
 func newWorlds() worlds { return worlds{map[worldID]*world{}, map[board.WorldName]bool{}} }
 
-// join makes a rank one of its world's.
-func (ws *worlds) join(r *rank) {
+// join makes a rank one of its world's, of which its launcher starts so many on this node.
+func (ws *worlds) join(r *rank, here int) {
 	key := worldID{r.ID.JobID, r.ID.World, r.UID}
 	w := ws.byID[key]
 	if w == nil {
@@ -239,10 +241,19 @@ func (ws *worlds) join(r *rank) {
 		ws.byID[key] = w
 	}
 	w.ranks++
+	w.most, w.here = max(w.most, w.ranks), max(w.here, here)
 	r.world, r.World = w, &w.World
 }
 
-// leave is its reverse. It reports whether the rank was the last one: then the world's categories go as well.
+// unseen is how many ranks launchers have started here that have never connected.
+func (ws *worlds) unseen() (n int) {
+	for _, w := range ws.byID {
+		n += max(w.here-w.most, 0)
+	}
+	return n
+}
+
+// leave is the reverse of join. It reports whether the rank was the last one: then the world's categories go as well.
 func (ws *worlds) leave(r *rank) (last bool) {
 	w := r.world
 	if w.source == r {

@@ -121,17 +121,13 @@ func TestUserIsTheKernelsWord(t *testing.T) {
 
 // Two uids with one name are one user to whoever reads the page; their series are not.
 func TestTwoUsersWithOneName(t *testing.T) {
-	n := startNode(t, Config{UserName: func(uint32) string { return "toor" }}, merging(t, mapping.RankBoth))
+	n := startNode(t, Config{UserName: func(uint32) string { return "toor" }}, merging(t, mapping.RankNode))
 	n.claiming(1, 7)
 	n.claiming(2, 8)
 	assert.Equal(t, map[string]float64{
-		`mpit_calls_total{jobid="1",rank="0",user="toor",world="0"}`:         7,
-		`mpit_calls_total{dup="1",jobid="1",rank="0",user="toor",world="0"}`: 8,
+		`mpit_calls_total{jobid="1",user="toor",world="0"}`:         7,
+		`mpit_calls_total{dup="1",jobid="1",user="toor",world="0"}`: 8,
 	}, n.calls())
-	assert.Equal(t, map[string]float64{
-		`mpit_node_calls_total{jobid="1",user="toor",world="0"}`:         7,
-		`mpit_node_calls_total{dup="1",jobid="1",user="toor",world="0"}`: 8,
-	}, n.with("mpit_node_calls_total"))
 }
 
 // What describes ranks is bounded for all users together: each may have an equal part.

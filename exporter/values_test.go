@@ -69,7 +69,7 @@ func flat(t *testing.T, l *api.ValueList) map[string]float64 {
 
 // ofVariables leaves of a page what is no variable's out.
 func ofVariables(page map[string]float64) map[string]float64 {
-	own := map[string]bool{mapping.ExtremeName: true}
+	own := map[string]bool{}
 	for _, f := range Families() {
 		own[f.Name] = true
 	}
@@ -95,8 +95,7 @@ func requireSame(t *testing.T, want, got map[string]float64) {
 // What is answered is what stands on the page, neither more nor less, whatever becomes of a rank.
 func TestValuesAreThoseOfThePage(t *testing.T) {
 	var none map[string]float64
-	both := rules.Rule{Match: rules.Match{Name: "calls"}, Rank: mapping.RankBoth}
-	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankKeep, both,
+	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankKeep,
 		rules.Rule{Match: rules.Match{Name: "peak"}, Rank: mapping.RankNode}))
 	requireSame(t, none, flat(t, valuesFrom(t, n, "")))
 
@@ -123,8 +122,7 @@ func TestValuesAreThoseOfThePage(t *testing.T) {
 	list := valuesFrom(t, n, "?jobid=1")
 	require.Len(t, list.Ranks, 2)
 	require.Len(t, list.Together, 1, "of the world, once")
-	assert.Equal(t, []string{"mpit_node_calls_total", "mpit_peak_highwatermark"},
-		metricsOf(list.Together[0].Variables))
+	assert.Equal(t, []string{"mpit_peak_highwatermark"}, metricsOf(list.Together[0].Variables))
 	assert.NotContains(t, metricsOf(list.Ranks[0].Variables), "mpit_peak_highwatermark")
 	n.kill(a) // it is late
 	same()
@@ -181,7 +179,7 @@ func TestValuesOfAFamilyOfSeveralVariables(t *testing.T) {
 			Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8})
 		cfg.Values = append(cfg.Values, mpittest.Value{Name: name, Class: mpit.ClassCounter, Values: []any{i + 1}})
 	}
-	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankBoth,
+	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankNode,
 		rules.Rule{Match: rules.Match{Regexp: "calls_(?P<function>[a-z]+)"}, Name: "calls"}))
 	n.connect(mpittest.New(cfg))
 	n.scrape()
@@ -196,9 +194,8 @@ func TestValuesOfAFamilyOfSeveralVariables(t *testing.T) {
 		}
 		assert.Equal(t, map[string]string{"calls_send": "send 1", "calls_recv": "recv 2"}, got)
 	}
-	check("mpit_calls_total", list.Ranks[0].Variables)
 	require.Len(t, list.Together, 1)
-	check("mpit_node_calls_total", list.Together[0].Variables)
+	check("mpit_calls_total", list.Together[0].Variables)
 }
 
 func TestValuesGolden(t *testing.T) {

@@ -28,7 +28,7 @@ func NewBasis(ranks RankMode, interval time.Duration) (*Basis, error) {
 	b := &Basis{Ranks: cmp.Or(ranks, RankKeep), Interval: cmp.Or(interval, defaultTimerInterval),
 		Buckets: DefaultBuckets(), Exact: powers(-20, 4), Sizes: powers(0, 26)}
 	if !slices.Contains(rankModes[:], b.Ranks) {
-		return nil, fmt.Errorf("rank of variables: %q is none of %s, %s, %s", b.Ranks, RankKeep, RankNode, RankBoth)
+		return nil, fmt.Errorf("rank of variables: %q is neither %s nor %s", b.Ranks, RankKeep, RankNode)
 	}
 	if b.Interval < 0 {
 		return nil, fmt.Errorf("timer interval %v is below zero", b.Interval)

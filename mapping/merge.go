@@ -8,11 +8,10 @@ const (
 	MergeSum  Merge = "sum"
 	MergeMax  Merge = "max"
 	MergeMin  Merge = "min"
-	MergeMean Merge = "mean"
 	MergeEach Merge = "each" // not at all: a label object tells those apart that share a name
 )
 
-// Elements says what becomes of the elements of an array variable: one value (sum, max, min, mean), or a series for
+// Elements says what becomes of the elements of an array variable: one value (sum, max, min), or a series for
 // each, with the element's number as a label called peer or index.
 type Elements string
 
@@ -21,17 +20,26 @@ const (
 	ElementsSum   Elements = "sum"
 	ElementsMax   Elements = "max"
 	ElementsMin   Elements = "min"
-	ElementsMean  Elements = "mean"
 	ElementsPeer  Elements = "peer"
 	ElementsIndex Elements = "index"
 )
 
-// RankMode says whether a variable has a series for each rank, one for all ranks of a job on this node, or both.
+// Combine is what two values together are.
+func (m Merge) Combine(a, b float64) float64 {
+	switch m {
+	case MergeMax:
+		return max(a, b)
+	case MergeMin:
+		return min(a, b)
+	}
+	return a + b
+}
+
+// RankMode says whether a variable has a series for each rank, or one for all ranks of a job on this node.
 type RankMode string
 
 // The ways to treat ranks.
 const (
 	RankKeep RankMode = "keep"
 	RankNode RankMode = "node" // the series of all ranks of a world on this node become one, without the label rank
-	RankBoth RankMode = "both" // as keep, and as node in a family of its own
 )

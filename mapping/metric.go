@@ -96,8 +96,8 @@ func UnixNano(t time.Time) int64 {
 type Together struct{ ranks, merge uint8 }
 
 var (
-	rankModes = [...]RankMode{RankKeep, RankNode, RankBoth}
-	merges    = [...]Merge{MergeSum, MergeMax, MergeMin, MergeMean, MergeEach}
+	rankModes = [...]RankMode{RankKeep, RankNode}
+	merges    = [...]Merge{MergeSum, MergeMax, MergeMin, MergeEach}
 )
 
 // NewTogether makes one; "" is RankKeep or MergeSum.
@@ -105,17 +105,14 @@ func NewTogether(ranks RankMode, merge Merge) Together {
 	return Together{uint8(max(0, slices.Index(rankModes[:], ranks))), uint8(max(0, slices.Index(merges[:], merge)))}
 }
 
-// Ranks says whether the series stands for its rank, in the rank's Group, or both.
+// Ranks says whether the series stands for its rank, or in the rank's Group.
 func (t Together) Ranks() RankMode { return rankModes[t.ranks] }
 
 // Merge is how a Group makes one of several ranks' gauges. MergeEach: no Group has it.
 func (t Together) Merge() Merge { return merges[t.merge] }
 
-// PerRank says whether the series stands on the page for its rank; else the rank's Group alone shows it.
-func (t Together) PerRank() bool { return t.Ranks() != RankNode || t.Merge() == MergeEach }
-
-// Grouped says whether the rank's Group has the series.
-func (t Together) Grouped() bool { return t.Ranks() != RankKeep && t.Merge() != MergeEach }
+// Grouped says whether the rank's Group shows the series; else it stands on the page for its rank.
+func (t Together) Grouped() bool { return t.Ranks() == RankNode && t.Merge() != MergeEach }
 
 // Weight is as how many series Prometheus counts it: a histogram is as many as it has lines.
 func (s *Series) Weight() int {

@@ -28,11 +28,10 @@ var classWords = [...]string{
 
 // shape is what a name is made of besides the variable's own.
 type shape struct {
-	kind  Kind
-	otel  OTelKind
-	word  string // class word
-	unit  string // UCUM
-	ratio bool   // of two variables: its word tells it apart from any class's
+	kind Kind
+	otel OTelKind
+	word string // class word
+	unit string // UCUM
 }
 
 // unitWord is the unit's word in the name. OpenTelemetry's translation writes "ratio" for gauges only.
@@ -84,7 +83,7 @@ type familyNames struct{ prometheus, otel string }
 // it; otherwise the escaped one.
 func (s shape) names(name string, declared mpit.Class) familyNames {
 	full := Prefix + name + s.tail()
-	repeats := s.word != "" && !s.ratio && (name == s.word || strings.HasSuffix(name, "_"+s.word))
+	repeats := s.word != "" && (name == s.word || strings.HasSuffix(name, "_"+s.word))
 	if repeats || len(name) > MaxPlainName || !plainWords.MatchString(name) || !s.owns(full, name) ||
 		!s.allowed(name, full) {
 		return s.escaped(name, declared)
@@ -205,11 +204,7 @@ func (s shape) otelName(base, word, hash string) string {
 var hashAlphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 func (s shape) hash(name string, declared mpit.Class) string {
-	kind := NameOf(declared)
-	if s.ratio {
-		kind = "ratio " + s.word
-	}
-	sum := sha256.Sum256([]byte(kind + "\x00" + name))
+	sum := sha256.Sum256([]byte(NameOf(declared) + "\x00" + name))
 	return "x" + hashAlphabet.EncodeToString(sum[:5])
 }
 
@@ -231,9 +226,8 @@ func split(s string) []string {
 	return words
 }
 
-// reservedWords are first words whose names are the exporter's own. With node begin the names of what is one for all
-// ranks of a node: mpit_node_ and the rest of the ranks' name.
-var reservedWords = []string{"exporter", "rank", "pcontrol", "node"}
+// reservedWords are first words whose names are the exporter's own.
+var reservedWords = []string{"exporter", "rank", "pcontrol"}
 
 // ReservedFirst is the first word of a name, without mpit_, if names that begin with it are the exporter's own; else
 // "".
@@ -250,8 +244,6 @@ func reservedName(family string) bool {
 	case "mpit_process_info", "mpit_pvar_info", "mpit_pvar_category_info", "mpit_cvar_ranks", "mpit_object_info",
 		"mpit_objects", "mpit_call_messages", "mpit_call_message_bytes", "mpit_call_collectives",
 		"mpit_call_collective_seconds", "mpit_call_running_seconds", "mpit_call_running_info":
-		return true
-	case "mpit_extreme_rank": // for a whole node it would be mpit_node_extreme_rank, which says who holds an extreme
 		return true
 	}
 	for _, w := range reservedWords {
@@ -304,28 +296,4 @@ func derivedUnit(word string) bool {
 		}
 	}
 	return false
-}
-
-// What series of the ranks of a world together are called.
-const (
-	// NodePrefix begins the names of families in which the ranks' series stand merged, where they stand for each rank
-	// as well.
-	NodePrefix = Prefix + "node_"
-	// ExtremeName is the name of the family that says which rank a Group's watermark is of.
-	ExtremeName = NodePrefix + "extreme_rank"
-	// ExtremeHelp is its HELP.
-	ExtremeHelp = "Which rank holds a watermark that several ranks share: its number, the lowest if several hold it. " +
-		"metric is the watermark's family; the other labels are the watermark's."
-)
-
-// NodeName is what a family is called in which series stand merged that stand for each rank as well.
-func NodeName(name string) string { return NodePrefix + strings.TrimPrefix(name, Prefix) }
-
-// RankName is its reverse: the name of the family that a family of NodePrefix was made of. Of others it is "".
-func RankName(name string) string {
-	rest, ok := strings.CutPrefix(name, NodePrefix)
-	if !ok {
-		return ""
-	}
-	return Prefix + rest
 }

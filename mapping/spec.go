@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -185,7 +184,7 @@ func (s *Spec) merge(set Properties) {
 	switch set.Merge {
 	case MergeEach:
 		s.Objects = MergeEach
-	case MergeSum, MergeMax, MergeMin, MergeMean:
+	case MergeSum, MergeMax, MergeMin:
 		if s.Mode != ModeCount && s.Mode != ModeState { // what counts has no other merge than its sum
 			s.Objects = set.Merge
 		}
@@ -198,7 +197,7 @@ func (s *Spec) merge(set Properties) {
 		if !slices.ContainsFunc(s.Labels, taken) {
 			s.Each, s.Numbered = string(set.Elements), false
 		}
-	case ElementsSum, ElementsMax, ElementsMin, ElementsMean:
+	case ElementsSum, ElementsMax, ElementsMin:
 		if s.Mode != ModeCount {
 			s.Elements = Merge(set.Elements)
 		}
@@ -235,35 +234,6 @@ func checkDistribution(v *mpit.Variable) Reason {
 	return ""
 }
 
-// RatioFamily is the family of a level's or a high watermark's share of the SIZE of the same name. A level's has the
-// name that a PERCENTAGE would have, on purpose: where a library has that, there is no ratio.
-func RatioFamily(name string, high bool) *Metric {
-	sh := shape{otel: OTelGauge, unit: "1", ratio: true}
-	class, word := mpit.ClassLevel, "level"
-	if high {
-		class, word = mpit.ClassHighWatermark, "high watermark"
-		sh.word = classWords[class]
-	}
-	n := sh.names(name, class)
-	return &Metric{
-		Name: n.prometheus, OTelName: n.otel, Unit: "1", OTelKind: OTelGauge, Measure: "1",
-		Help: fmt.Sprintf("Share of the %s in the size, the largest of all objects. MPI_T variables %s.", word,
-			Fold(name, 200)),
-	}
-}
-
-// RatioOf is what the share of a part in the SIZE of the same name becomes.
-func RatioOf(part *Spec, metric *Metric) Spec {
-	mode := ModePresent
-	if part.Mode == ModeWatermark {
-		mode = ModeWatermark
-	}
-	return Spec{Labels: part.Labels, Plain: Plain{
-		Metric: metric, Mode: mode, Scale: 1, Objects: MergeMax, Structure: Structure{Label: part.Label},
-		Ranks: part.Ranks, Across: MergeMax,
-	}}
-}
-
 // Merged says whether the elements of a handle that has so many become one.
 func (s *Spec) Merged(elements int) bool { return s.Each == "" || s.Numbered && elements == 1 }
 
@@ -273,7 +243,7 @@ func (s *Spec) Lasts() bool { return s.Mode == ModeCount || s.Mode == ModeWaterm
 // Among is how watermarks of freed objects become one.
 func (s *Spec) Among() Merge {
 	switch {
-	case s.Objects != MergeEach && s.Objects != MergeMean:
+	case s.Objects != MergeEach:
 		return s.Objects
 	case s.Real == mpit.ClassLowWatermark:
 		return MergeMin

@@ -131,22 +131,18 @@ func (c *reportCommand) find(ctx context.Context, std cli.Stdio) ([]*job.Report,
 		r, err := report.Load(ctx, c.files[0])
 		return []*job.Report{r}, err
 	}
-	var answers []api.ValueList
+	var found []*job.Report
 	var err error
 	if c.prometheus != "" {
-		answers, err = report.AskPrometheus(ctx, c.prometheus, c.exporter.Labels(), time.Now(), c.since)
+		found, err = report.AskPrometheus(ctx, c.prometheus, c.exporter.Labels(), time.Now(), c.since)
 	} else {
-		answers = make([]api.ValueList, 1)
-		answers[0], err = c.exporter.Values(ctx, "asking the exporter", "; or ask Prometheus: --prometheus=URL")
+		var answer api.ValueList
+		answer, err = c.exporter.Values(ctx, "asking the exporter", "; or ask Prometheus: --prometheus=URL")
+		found = job.Of([]api.ValueList{answer}, new(client.Callers).OfRank)
 	}
 	if err != nil {
 		return nil, err
 	}
-	var place func(r *api.RankStatus) string
-	if c.prometheus == "" { // what runs there isn't here
-		place = new(client.Callers).OfRank
-	}
-	found := job.Of(answers, place)
 	if own := c.own(found); len(own) < len(found) {
 		std.Tell("report: %s of %s left out; choose with --user", units.Count(len(found)-len(own), "MPI_COMM_WORLD"),
 			othersOf(found))

@@ -1,7 +1,7 @@
 /*
  * pingpong.c - what make bench measures: the time of one message there and back, of one allreduce, and of one step of
- * a program that computes and exchanges, between two ranks; and of making and freeing objects, which is where the
- * agent looks.
+ * a program that computes and exchanges, between two ranks; of making and freeing objects, which is where the agent
+ * looks; and of persistent messages of a rank to itself.
  *
  *     mpirun -n 2 pingpong SECONDS
  *
@@ -97,6 +97,41 @@ static void comm_dup(int rank, int bytes)
 	}
 }
 
+static void comm_split(int rank, int bytes)
+{
+	MPI_Comm comm;
+	int i;
+
+	(void)rank, (void)bytes;
+	for (i = 0; i < BLOCK; i++) {
+		MPI_Comm_split(MPI_COMM_WORLD, 0, 0, &comm);
+		MPI_Comm_free(&comm);
+	}
+}
+
+/* A rank's message to itself, started by itself or together with its receive. */
+static void start(int rank, int together)
+{
+	MPI_Request requests[2];
+	char in[8], out[8] = "";
+	int i;
+
+	(void)rank;
+	MPI_Recv_init(in, sizeof in, MPI_CHAR, 0, 1, MPI_COMM_SELF, &requests[0]);
+	MPI_Send_init(out, sizeof out, MPI_CHAR, 0, 1, MPI_COMM_SELF, &requests[1]);
+	for (i = 0; i < BLOCK; i++) {
+		if (together) {
+			MPI_Startall(2, requests);
+		} else {
+			MPI_Start(&requests[0]);
+			MPI_Start(&requests[1]);
+		}
+		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+	}
+	MPI_Request_free(&requests[0]);
+	MPI_Request_free(&requests[1]);
+}
+
 /* Microseconds; MPI_Wtime is not there before MPI_Init. */
 static double now(void)
 {
@@ -156,6 +191,9 @@ int main(int argc, char **argv)
 	measure("application-step", step, 0, rank, seconds);
 	measure("Type_commit-free", type_commit, 0, rank, seconds);
 	measure("Comm_dup-free", comm_dup, 0, rank, seconds);
+	measure("Comm_split-free", comm_split, 0, rank, seconds);
+	measure("Start-Waitall", start, 0, rank, seconds);
+	measure("Startall-Waitall", start, 1, rank, seconds);
 	finalize = now();
 	MPI_Finalize();
 	if (rank == 0)

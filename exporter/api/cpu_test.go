@@ -18,11 +18,17 @@ func TestCPU(t *testing.T) {
 	later, called, awake := full, full, full
 	later.Seconds = new(4.0)
 	called.Seconds, called.In = new(4.0), ""
-	awake.In, awake.GPU = "", false
+	awake.In, awake.GPU, awake.At = "", false, 11
+	awake.Thread, awake.Queue = new(2.5), new(1.0)
+	onCore, denied := outside, outside
+	onCore.CPU, onCore.Queue = 2500*time.Millisecond, time.Second
+	denied.Now = 16 * time.Second
 	kernel := mpit.Kernel{Cores: 2, Nice: 19, MajorFaults: 5, Resident: 4096, GPU: true,
 		Throttled: time.Second / 2}
 	busy := kernel
 	busy.GPU = false
+	unscheduled := awake
+	unscheduled.Seconds, unscheduled.Thread, unscheduled.Queue = nil, nil, nil
 	for name, c := range map[string]struct {
 		u    mpit.UnderWay
 		was  *CPU
@@ -33,12 +39,17 @@ func TestCPU(t *testing.T) {
 		"all":                {mpit.UnderWay{CPU: 3 * time.Second, Threads: []mpit.Thread{asleep}, Kernel: &kernel}, nil, &full},
 		"between two":        {mpit.UnderWay{CPU: 4 * time.Second, Threads: []mpit.Thread{outside}}, &full, &later},
 		"in a call again":    {mpit.UnderWay{CPU: 4 * time.Second, Threads: []mpit.Thread{inMPI}}, &full, &called},
-		"awake":              {mpit.UnderWay{CPU: -1, Threads: []mpit.Thread{outside}, Kernel: &busy}, &full, &awake},
+		"awake":              {mpit.UnderWay{CPU: 3 * time.Second, Threads: []mpit.Thread{onCore}, Kernel: &busy}, &full, &awake},
+		"no schedstat":       {mpit.UnderWay{CPU: -1, Threads: []mpit.Thread{outside}, Kernel: &busy}, nil, &unscheduled},
+		"not read any more":  {mpit.UnderWay{CPU: 4 * time.Second, Threads: []mpit.Thread{denied}}, &full, &CPU{Seconds: new(4.0)}},
 		"only the process's": {mpit.UnderWay{CPU: time.Second}, nil, &CPU{Seconds: new(1.0)}},
 		"kernel knows little": {mpit.UnderWay{CPU: -1, Kernel: &mpit.Kernel{Nice: 1, MajorFaults: -1, Resident: -1, Throttled: -1}},
 			nil,
 			&CPU{Nice: 1}},
 	} {
-		assert.Equal(t, c.want, cpuOf(&c.u, c.was), name)
+		assert.Equal(t, c.want, cpuOf(&c.u, c.was, false), name)
 	}
+	later.At = full.At
+	assert.Equal(t, &later, cpuOf(&mpit.UnderWay{CPU: 4 * time.Second, Threads: []mpit.Thread{denied}}, &full, true),
+		"the last sample")
 }

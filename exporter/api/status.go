@@ -102,7 +102,7 @@ func CallsOf(s *mpit.Sample, state StateSeconds, cpu *CPU) *Calls {
 	if u == nil {
 		return nil
 	}
-	c := &Calls{State: state, Running: u.Running.Seconds(), CPU: cpuOf(u, cpu)}
+	c := &Calls{State: state, Running: u.Running.Seconds(), CPU: cpuOf(u, cpu, s.Status == mpit.SampleFinal)}
 	for i := range u.Threads {
 		c.Threads = append(c.Threads, threadOf(s, &u.Threads[i]))
 	}

@@ -226,10 +226,8 @@ func newVariables(catalogue *mpit.Variables, infos []variables.Info) *rankVariab
 func (x *rankVariables) index() {
 	x.byMetric = map[string][]int{}
 	for i := range x.infos {
-		for _, m := range []*mapping.Metric{x.infos[i].Metric, x.infos[i].Ratio} {
-			if m != nil {
-				x.byMetric[m.Name] = append(x.byMetric[m.Name], i)
-			}
+		if m := x.infos[i].Metric; m != nil {
+			x.byMetric[m.Name] = append(x.byMetric[m.Name], i)
 		}
 	}
 }
@@ -240,12 +238,8 @@ func (x *rankVariables) find(s *mapping.Series) int {
 	if x.byMetric == nil {
 		x.index()
 	}
-	list, ok := x.byMetric[s.Metric.Name]
-	if !ok {
-		list = x.byMetric[mapping.RankName(s.Metric.Name)]
-	}
 	best, fit := -1, 0
-	for _, i := range list {
+	for _, i := range x.byMetric[s.Metric.Name] {
 		if n := x.infos[i].Owns(s); n > fit {
 			best, fit = i, n
 		}

@@ -44,7 +44,7 @@ func (f *Family) OTel() (name, unit string) {
 // otelSpaces are the first words of the names of the exporter's own families; dots stand behind them. Longer ones
 // come first.
 var otelSpaces = []string{
-	"mpit_rank_agent_", "mpit_rank_", "mpit_exporter_", "mpit_node_", "mpit_pcontrol_", "mpit_pvar_",
+	"mpit_rank_agent_", "mpit_rank_", "mpit_exporter_", "mpit_pcontrol_", "mpit_pvar_",
 	"mpit_process_", "mpit_object_", "mpit_category_", "mpit_cvar_", "mpit_",
 }
 

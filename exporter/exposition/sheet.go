@@ -139,14 +139,18 @@ type placed struct {
 }
 
 // Fill makes entries of all series of performance variables of a new sheet, and copies their numbers, which nobody
-// changes meanwhile. refused says which names are not theirs; unless they are beyond doubt, as those of more are.
-func (p *Page) Fill(s *Sheet, all []*mapping.Series, refused func(name string) bool, more ...*mapping.Series) {
+// changes meanwhile. refused says which names are not theirs.
+func (p *Page) Fill(s *Sheet, all []*mapping.Series, refused func(name string) bool) {
 	numbers := map[*family]int{}
-	plain, histograms := make([]placed, 0, len(all)+len(more)), []placed(nil)
-	place := func(series *mapping.Series) {
+	plain, histograms := make([]placed, 0, len(all)), []placed(nil)
+	for _, series := range all {
+		if refused(series.Metric.Name) {
+			s.Drop(DroppedReserved, 1)
+			continue
+		}
 		f := p.place(s, series.Metric)
 		if f == nil {
-			return
+			continue
 		}
 		number, known := numbers[f]
 		if !known {
@@ -158,16 +162,6 @@ func (p *Page) Fill(s *Sheet, all []*mapping.Series, refused func(name string) b
 			to = &histograms
 		}
 		*to = append(*to, placed{f, number, series})
-	}
-	for _, series := range all {
-		if refused(series.Metric.Name) {
-			s.Drop(DroppedReserved, 1)
-			continue
-		}
-		place(series)
-	}
-	for _, series := range more {
-		place(series)
 	}
 	byPlace := func(a, b placed) int {
 		if a.number != b.number {

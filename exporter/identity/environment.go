@@ -58,6 +58,9 @@ func claimOf(h *mpit.Hello, k cgroup) claim {
 	pick(sourceLauncher, local)
 
 	c.ID = Identity{JobID: clean.Name(job), World: clean.Name(cmp.Or(env.world(), local)), Rank: h.Rank}
+	if c.Here = env.here(); c.Here > h.Size { // those of a step in which it was started alone
+		c.Here = 0
+	}
 	c.raw = clean.Label(c.raw)
 	c.Check = Unknown
 	c.JobName, c.Partition = clean.Name(env.jobName()), clean.Name(env.partition())
@@ -167,6 +170,30 @@ func (e environment) world() string {
 		return step
 	}
 	return e.get("PALS_APID", "ALPS_APP_ID")
+}
+
+// here returns how many ranks the launcher starts on this node, 0 where it doesn't say so.
+func (e environment) here() int {
+	if n, err := strconv.Atoi(e.get("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")); err == nil && n > 0 {
+		return n
+	}
+	step := e.get("SLURM_STEP_ID", "SLURM_STEPID")
+	node, err := strconv.Atoi(e.get("SLURM_NODEID"))
+	if err != nil || step == "" || slurmPseudoStep(step) {
+		return 0
+	}
+	// 4(x2),3 are two nodes with 4 tasks and one with 3.
+	for part := range strings.SplitSeq(e.get("SLURM_STEP_TASKS_PER_NODE"), ",") {
+		var tasks int
+		nodes := 1
+		if n, _ := fmt.Sscanf(part, "%d(x%d)", &tasks, &nodes); n == 0 {
+			return 0
+		}
+		if node -= nodes; node < 0 {
+			return max(tasks, 0)
+		}
+	}
+	return 0
 }
 
 // slurmPseudoStep says whether a step's number stands for a batch script, an interactive shell or the like. Nothing

@@ -219,3 +219,29 @@ func FuzzClaim(f *testing.F) {
 		kernel.check(&c)
 	})
 }
+
+// How many ranks a launcher starts on the node: what the exporter compares with those that have connected.
+func TestRanksHere(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		env  map[string]string
+		here int
+	}{
+		{"Open MPI's mpirun, also in a step of Slurm", map[string]string{"OMPI_COMM_WORLD_LOCAL_SIZE": "4",
+			"SLURM_STEP_ID": "0", "SLURM_NODEID": "0", "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}, 4},
+		{"Hydra", map[string]string{"MPI_LOCALNRANKS": "3"}, 3},
+		{"srun, one node", map[string]string{"SLURM_STEP_ID": "0", "SLURM_NODEID": "0", "SLURM_STEP_TASKS_PER_NODE": "8"}, 8},
+		{"srun, the last node has fewer", map[string]string{"SLURM_STEP_ID": "1", "SLURM_NODEID": "2",
+			"SLURM_STEP_TASKS_PER_NODE": "4(x2),3"}, 3},
+		{"a batch script", map[string]string{"SLURM_STEP_ID": "4294967291", "SLURM_NODEID": "0",
+			"SLURM_STEP_TASKS_PER_NODE": "1"}, 0},
+		{"started alone in a step of more", map[string]string{"SLURM_STEP_ID": "0", "SLURM_NODEID": "0",
+			"SLURM_STEP_TASKS_PER_NODE": "99"}, 0},
+		{"nonsense", map[string]string{"SLURM_STEP_ID": "0", "SLURM_NODEID": "1", "SLURM_STEP_TASKS_PER_NODE": "4,x"}, 0},
+		{"no launcher", nil, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			assert.Equal(t, test.here, FromHello(&mpit.Hello{Size: 16, Attributes: test.env}).Here)
+		})
+	}
+}

@@ -58,6 +58,7 @@ type Process struct {
 	QOS         string
 	CgroupJobID string // the job of its control group, as the scheduler numbers jobs; empty: none
 	Check       string // one of Verified, Differs and Unknown
+	Here        int    // ranks of its world on this node, by its launcher; 0: not known
 }
 
 // Results of comparing the job that a process claims with the one that its control group says.

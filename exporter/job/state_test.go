@@ -36,14 +36,8 @@ type agreement struct {
 func agreements() []agreement {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	list := []agreement{
-		{alertRules, "Late", `mpit_job:late_rank:ratio5m > ([\d.]+)`, number(Late)},
-		{alertRules, "Late", `parallel_efficiency:ratio5m\{[^}]*\} > ([\d.]+)`, number(Late)},
-		{alertRules, "Late, in words", `more than (\d+)% for 15 minutes\.\s+\{\{- with printf "topk\(1, mpit_rank:useful`,
-			number(100 * Late)},
-		{alertRules, "noted", `state=~\\"send\|file\\"\}\[5m\]\) > ([\d.]+)`, number(noted)},
 		{alertRules, "Efficient", `parallel_efficiency:ratio5m < ([\d.]+)`, number(Efficient)},
 		{recordingRules, "Hung", `mpit_call_running_seconds > (\d+)`, number(Hung.Seconds())},
-		{recordingRules, "Late", `parallel_efficiency:ratio5m > ([\d.]+)\)`, number(Late)},
 		{recordingRules, "few", `mpit_job:ranks:waiting >= ([\d.]+) \*\s+mpit_job:ranks:live`, number(1 - few)},
 		{pageBar, "the word for deadlock", `state === "(d[a-z ]*)"`, Deadlock},
 		{pageBar, "the word for waiting", `state === "(w[a-z ]*)"`, Waits},
@@ -136,8 +130,9 @@ func TestOneTable(t *testing.T) {
 // A file that says something else is found: each of them, and each place.
 func TestDifferencesAreFound(t *testing.T) {
 	for name, change := range map[string]struct{ file, from, to string }{
-		"threshold of an alert": {alertRules, "mpit_job:late_rank:ratio5m > 0.3",
-			"mpit_job:late_rank:ratio5m > 0.25"},
+		"threshold of an alert": {alertRules, "mpit_job:parallel_efficiency:ratio5m < 0.7",
+			"mpit_job:parallel_efficiency:ratio5m < 0.6"},
+		"state of an alert":   {alertRules, `{state="late rank"}`, `{state="late"}`},
 		"name of an alert":    {alertRules, "- alert: MPIJobHung", "- alert: MPIJobHangs"},
 		"runbook of an alert": {alertRules, "/MPIRankGone.md", "/MPIJobHung.md"},
 		"threshold of a recording rule": {recordingRules, "mpit_call_running_seconds > 300",

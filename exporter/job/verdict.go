@@ -191,9 +191,13 @@ func (r *Report) crashed(v *Verdict) bool {
 	switch {
 	case by != "" && live > 0 && r.Time.Sub(last(gone)) < settles:
 		return false
-	case by != "" && live == 0 && len(r.Ranks) >= r.Job.WorldSize:
+	case by != "" && live == 0:
 		v.State = Cancelled
 		v.Text = fmt.Sprintf("%s ended all %d ranks", by, len(gone))
+		if len(r.Ranks) < r.Job.WorldSize {
+			v.State = Unknown
+			v.Text += fmt.Sprintf(" that are observed, of %d: cancelled, or another rank failed", r.Job.WorldSize)
+		}
 	case len(gone) > 0:
 		v.State, v.Text = Crashed, crash(gone, len(r.Ranks))
 	case live > 0 && silent == live:
@@ -214,22 +218,57 @@ func (r *Report) crashed(v *Verdict) bool {
 		case was.stuck(was.Ranks, &before):
 			v.Text += "; before that, " + before.Text
 			v.Late = before.Late
-		case v.State == Cancelled && len(observed) > 0:
+		case v.State != Crashed && len(observed) > 0:
 			before.Efficiency = efficiency(observed)
 			was.divide(observed, &before)
-			v.Text += "; before that, " + before.sentence()
+			v.Text += "; before that, " + before.Sentence()
 			v.Late = before.Late
 		}
 	}
 	return true
 }
 
-// sentence is the verdict with its state.
-func (v *Verdict) sentence() string {
-	if strings.HasPrefix(v.Text, v.State) {
-		return v.Text
+// Believe has the verdict say what was said of the job while it ran, for a report whose figures alone don't tell who
+// waits for whom, nor which rank ended first. Where nothing was said (nil), it names no rank.
+func (r *Report) Believe(said *Verdict) {
+	v := &r.Verdict
+	named := func(v *Verdict) int {
+		if v.Late == nil {
+			return -1
+		}
+		return v.Late.Rank
 	}
-	return v.State + ": " + v.Text
+	switch {
+	case v.State == Crashed:
+		for i := range r.Ranks {
+			r.Ranks[i].EndedAt = time.Time{}
+		}
+		r.crashed(v)
+		v.Late = nil
+		return
+	case said == nil && v.Efficiency == nil:
+		return
+	case said == nil:
+		said = &Verdict{State: Communication}
+		if v.Efficiency.Parallel >= Efficient {
+			said.State = Healthy
+		}
+	case said.State == v.State && named(said) == named(v):
+		return // it says the same in more words
+	}
+	v.State, v.Late, v.Text = said.State, said.Late, ""
+	if v.Efficiency != nil {
+		v.Text = units.Percent(v.Efficiency.Parallel) + " useful"
+	}
+	if v.State == Communication && len(r.Calls) > 0 {
+		v.Text += "; of the time in MPI most is spent in " + r.Calls[0].where()
+	}
+	if v.Late != nil {
+		v.Text += fmt.Sprintf("; the others wait for rank %d on %s", v.Late.Rank, mapping.OneLine(v.Late.Node))
+	}
+	if v.Text = strings.TrimPrefix(v.Text, "; "); v.Text == "" || v.State == Healthy {
+		v.Text = strings.TrimSuffix(v.State+": "+v.Text, ": ")
+	}
 }
 
 // settles is how far apart ends may be that one signal to all ranks has brought about: some take longer to end.

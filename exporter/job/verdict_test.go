@@ -146,8 +146,9 @@ func TestVerdicts(t *testing.T) {
 			at(exited(of(1, "node1", 0, 4, 0, 0), "SIGTERM"), 4)}, "", Crashed,
 			"2 of 2 ranks ended without MPI_Finalize, probably rank 0 on node1 (SIGTERM) first"},
 		"one node's ranks of a larger job": {[]Rank{at(exited(of(0, "node1", 0, 4, 0, 0), "SIGTERM"), 1),
-			at(exited(of(1, "node1", 0, 4, 0, 0), "SIGTERM"), 1)}, "", Crashed,
-			"2 of 2 ranks ended without MPI_Finalize (SIGTERM); which was the first isn't known"},
+			at(exited(of(1, "node1", 0, 4, 0, 0), "SIGTERM"), 1)}, "", Unknown,
+			"SIGTERM ended all 2 ranks that are observed, of 4: cancelled, or another rank failed; " +
+				"before that, healthy: 96 % useful"},
 		"all are stopped": {[]Rank{silent, silent}, "", Unknown, "no rank answers, as if all were stopped"},
 		"part of a job hangs": {[]Rank{in(0, "MPI_Barrier", "halo", 480), in(1, "MPI_Barrier", "halo", 482)}, "", Waits,
 			"all 2 ranks that are observed, of 1000, have been in MPI_Barrier on halo for 8m0s"},

@@ -13,110 +13,93 @@ const (
 	maxMessage = receiversLimit - 4<<10
 )
 
-// block is the points of one metric, to be cut into pieces.
-type block struct {
-	metric metricdata.Metrics // without data
-	points int
-	size   func(i int) int // bytes of a point in a message, at most
-	cut    func(from, to int) metricdata.Aggregation
-}
-
-// scope is the blocks of one scope.
-type scope struct {
-	metricdata.ScopeMetrics // without metrics
-	blocks                  []*block
-}
-
-// headSize is what a metric takes in each message, besides its points.
-func (b *block) headSize() int {
-	return envelope + nested(len(b.metric.Name)) + nested(len(b.metric.Description)) + nested(len(b.metric.Unit)) +
-		envelope + 2*2
-}
-
-func (s *scope) headSize() int {
-	return envelope + envelope + nested(len(s.Scope.Name)) + nested(len(s.Scope.Version)) +
-		sizeOfSet(s.Scope.Attributes) + nested(len(s.Scope.SchemaURL))
-}
-
-// part is some points of a block.
-type part struct {
-	scope    *scope
-	block    *block
-	from, to int
-}
+// The points that a Source has.
+type (
+	number    = metricdata.DataPoint[float64]
+	histogram = metricdata.HistogramDataPoint[float64]
+)
 
 // batch is one message.
 type batch struct {
 	data   metricdata.ResourceMetrics
 	points int
-	parts  []part
 }
 
-// last is where the next point is added, if it follows.
-func (b *batch) last() *part {
-	if b == nil {
-		return &part{}
-	}
-	return &b.parts[len(b.parts)-1]
+// packer makes messages of at most limit bytes.
+type packer struct {
+	resource *resource.Resource
+	limit    int
+	batches  []*batch
+	room     int                      // in the last one
+	scope    *metricdata.ScopeMetrics // that its last metric is of
+	tooLarge int                      // points that are larger than any message may be
 }
 
-// pack makes messages of at most limit bytes and says how many points are too large for any.
-func pack(res *resource.Resource, scopes []*scope, limit int) (batches []*batch, tooLarge int) {
-	head := envelope + envelope + sizeOfSet(*res.Set()) + nested(len(res.SchemaURL()))
-	var open *batch
-	room := 0 // in open
-	for _, s := range scopes {
-		scopeHead := s.headSize()
-		for _, b := range s.blocks {
-			blockHead := b.headSize()
-			for i := range b.points {
-				size := b.size(i)
-				alone := scopeHead + blockHead + size
-				if head+alone > limit {
-					tooLarge++
-					continue
-				}
-				last := open.last()
-				need := alone
-				follows := last.block == b && last.to == i
-				switch {
-				case follows:
-					need = size
-				case last.scope == s:
-					need = blockHead + size
-				}
-				if open == nil || need > room {
-					open, room, need, follows = &batch{}, limit-head, alone, false
-					batches = append(batches, open)
-				}
-				if follows {
-					last.to++
-				} else {
-					open.parts = append(open.parts, part{s, b, i, i + 1})
-				}
-				open.points++
-				room -= need
+// pack makes messages of at most limit bytes and says how many points are too large for any. What is no point of a
+// Source is left out.
+func pack(res *resource.Resource, read []metricdata.ScopeMetrics, limit int) (batches []*batch, tooLarge int) {
+	p := &packer{resource: res, limit: limit}
+	for i := range read {
+		in := &read[i]
+		for _, m := range in.Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Gauge[float64]:
+				packPoints(p, in, m, data.DataPoints, sizeOfNumber, func(points []number) metricdata.Aggregation {
+					return metricdata.Gauge[float64]{DataPoints: points}
+				})
+			case metricdata.Sum[float64]:
+				packPoints(p, in, m, data.DataPoints, sizeOfNumber, func(points []number) metricdata.Aggregation {
+					return metricdata.Sum[float64]{DataPoints: points, Temporality: data.Temporality, IsMonotonic: data.IsMonotonic}
+				})
+			case metricdata.Histogram[float64]:
+				packPoints(p, in, m, data.DataPoints, sizeOfHistogram, func(points []histogram) metricdata.Aggregation {
+					return metricdata.Histogram[float64]{DataPoints: points, Temporality: data.Temporality}
+				})
 			}
 		}
 	}
-	for _, b := range batches {
-		b.fill(res)
-	}
-	return batches, tooLarge
+	return p.batches, p.tooLarge
 }
 
-// fill makes the message of its parts.
-func (b *batch) fill(res *resource.Resource) {
-	b.data.Resource = res
-	var in *scope
-	for _, p := range b.parts {
-		if p.scope != in {
-			in = p.scope
-			b.data.ScopeMetrics = append(b.data.ScopeMetrics, metricdata.ScopeMetrics{Scope: in.Scope})
+// packPoints packs the points of one metric, as many as there is room for into each message.
+func packPoints[P any](p *packer, in *metricdata.ScopeMetrics, m metricdata.Metrics, points []P, size func(p *P) int,
+	data func(points []P) metricdata.Aggregation) {
+	head, whole, from := sizeOfHead(in, &m), p.limit-sizeOfResource(p.resource), 0
+	add := func(to int) {
+		if to > from {
+			m.Data = data(points[from:to])
+			p.add(in, m, to-from)
 		}
-		m := p.block.metric
-		m.Data = p.block.cut(p.from, p.to)
-		to := &b.data.ScopeMetrics[len(b.data.ScopeMetrics)-1]
-		to.Metrics = append(to.Metrics, m)
 	}
+	p.room -= head
+	for i := range points {
+		n := size(&points[i])
+		switch {
+		case head+n > whole:
+			add(i)
+			from = i + 1
+			p.tooLarge++
+			continue
+		case n > p.room:
+			add(i)
+			from = i
+			b := &batch{}
+			b.data.Resource = p.resource
+			p.batches, p.room, p.scope = append(p.batches, b), whole-head, nil
+		}
+		p.room -= n
+	}
+	add(len(points))
+}
+
+// add puts so many points of a metric into the last message.
+func (p *packer) add(in *metricdata.ScopeMetrics, m metricdata.Metrics, points int) {
+	b := p.batches[len(p.batches)-1]
+	if p.scope != in {
+		p.scope = in
+		b.data.ScopeMetrics = append(b.data.ScopeMetrics, metricdata.ScopeMetrics{Scope: in.Scope})
+	}
+	to := &b.data.ScopeMetrics[len(b.data.ScopeMetrics)-1]
+	to.Metrics = append(to.Metrics, m)
+	b.points += points
 }

@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -24,9 +25,9 @@ func TestMessagesAreBounded(t *testing.T) {
 		r.Forget()
 		read := anyData(t)
 		points := 0
-		for _, s := range blocks(read) {
-			for _, b := range s.blocks {
-				points += b.points
+		for _, s := range read {
+			for _, m := range s.Metrics {
+				points += reflect.ValueOf(m.Data).FieldByName("DataPoints").Len()
 			}
 		}
 		s := newSource(func() []metricdata.ScopeMetrics { return read })
@@ -37,7 +38,7 @@ func TestMessagesAreBounded(t *testing.T) {
 		}
 		defer func() { _ = p.Close() }()
 		p.limit = rapid.IntRange(600, 60_000).Draw(t, "limit")
-		_, tooLarge := pack(p.cfg.done.resource, blocks(read), p.limit)
+		_, tooLarge := pack(p.cfg.done.resource, read, p.limit)
 		n, err := p.Push(t.Context())
 		if err != nil || n+tooLarge != points {
 			t.Fatalf("%d points and %d that are too large, of %d: %v", n, tooLarge, points, err)

@@ -107,7 +107,7 @@ func (p *Pusher) Push(ctx context.Context) (points int, err error) {
 		p.log(ctx, err)
 		return 0, err
 	}
-	batches, tooLarge := pack(p.cfg.done.resource, blocks(scopes), p.limit)
+	batches, tooLarge := pack(p.cfg.done.resource, scopes, p.limit)
 	p.metrics.points.WithLabelValues(pointsTooLarge).Add(float64(tooLarge))
 	if len(batches) == 0 && tooLarge == 0 {
 		delivered()

@@ -489,7 +489,7 @@ func TestFigures(t *testing.T) {
 // onePoint is the limit for messages of one point each.
 func onePoint(p *Pusher, read []metricdata.ScopeMetrics) int {
 	for limit := 1; ; limit++ {
-		if _, tooLarge := pack(p.cfg.done.resource, blocks(read), limit); tooLarge == 0 {
+		if _, tooLarge := pack(p.cfg.done.resource, read, limit); tooLarge == 0 {
 			return limit
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/resource"
 )
 
 // Bytes that parts of a message take at most in protobuf's encoding. What is nested has its length before it, which
@@ -31,6 +33,17 @@ func sizeOfSet(set attribute.Set) int {
 		n += nested(nested(len(kv.Key)) + nested(value))
 	}
 	return n
+}
+
+func sizeOfResource(r *resource.Resource) int {
+	return envelope + envelope + sizeOfSet(*r.Set()) + nested(len(r.SchemaURL()))
+}
+
+// sizeOfHead is what a metric takes in each message besides its points, in a scope of its own.
+func sizeOfHead(in *metricdata.ScopeMetrics, m *metricdata.Metrics) int {
+	return envelope + envelope + nested(len(in.Scope.Name)) + nested(len(in.Scope.Version)) +
+		sizeOfSet(in.Scope.Attributes) + nested(len(in.Scope.SchemaURL)) +
+		envelope + nested(len(m.Name)) + nested(len(m.Description)) + nested(len(m.Unit)) + envelope + 2*2
 }
 
 func sizeOfNumber(p *number) int { return nested(sizeOfSet(p.Attributes) + 3*fixed) }

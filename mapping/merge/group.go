@@ -1,5 +1,4 @@
-// Package merge merges the series of the ranks of one MPI_COMM_WORLD on this node, where rules say so (`rank: node`,
-// `rank: both`).
+// Package merge merges the series of the ranks of one MPI_COMM_WORLD on this node, where rules say so (`rank: node`).
 //
 // It knows neither rules nor MPI: what it merges are mapping's series, each with what becomes of it in several ranks
 // (mapping.Together). Begin reading with Group.
@@ -17,16 +16,13 @@ import (
 )
 
 const (
-	otelNode     = "mpit.node."
-	extremeLabel = "metric"
-	maxDeparted  = 4096 // members that a Group remembers
-	maxGone      = 4096 // series that may stay although nobody contributes to them any more
+	maxDeparted = 4096 // members that a Group remembers
+	maxGone     = 4096 // series that may stay although nobody contributes to them any more
 )
 
 // Member is one rank of a Group, at the moment of Group.Update.
 type Member struct {
 	Key       mpit.RankID // of the process: it stays when its connection or its figures are made anew
-	Number    int         // in its MPI_COMM_WORLD
 	Figures   any         // whose Structure and Series these are: the Rank itself. Comparable
 	Structure uint64
 	Rules     uint64            // by which the Series were made; newer rules have a higher number
@@ -58,10 +54,7 @@ type Group struct {
 	departed []mpit.RankID
 	wasHere  map[mpit.RankID]bool
 
-	both      map[string]bothMetric
-	extreme   *mapping.Metric
 	series    []*mapping.Series
-	extremes  []*mapping.Series
 	structure uint64
 	renewed   bool // a cell has got another Metric
 
@@ -75,8 +68,6 @@ type Group struct {
 func NewGroup() *Group {
 	return &Group{
 		cells: map[seriesKey]*cell{}, members: map[mpit.RankID]*member{}, wasHere: map[mpit.RankID]bool{},
-		both: map[string]bothMetric{}, extreme: &mapping.Metric{Name: mapping.ExtremeName, Help: mapping.ExtremeHelp,
-			OTelName: otelNode + "extreme_rank"},
 		limit: -1, dropped: map[mapping.Reason]uint64{},
 	}
 }
@@ -86,7 +77,7 @@ func NewGroup() *Group {
 // finds no place there either is left out and counted, for reason. Below zero: no limit.
 func (g *Group) SetLimit(weight int, reason mapping.Reason) { g.limit, g.limitReason = weight, reason }
 
-// Weight is the weight of all that the Group has on the page: Series and Extremes.
+// Weight is the weight of the Group's series.
 func (g *Group) Weight() int { return g.weight }
 
 // Dropped counts what has been left out since NewGroup, by reason: members' series. nil: nothing. The map is the
@@ -112,7 +103,7 @@ func (g *Group) Update(members []Member, now time.Time) {
 			gm = &member{parts: map[seriesKey]*part{}}
 			g.members[m.Key] = gm
 		}
-		gm.number, gm.live, gm.rules, gm.seen = m.Number, m.Live, m.Rules, g.update
+		gm.live, gm.rules, gm.seen = m.Live, m.Rules, g.update
 		if !gm.linked || gm.figures != m.Figures || gm.structure != m.Structure {
 			g.link(gm, m)
 		}
@@ -145,26 +136,21 @@ func (g *Group) Update(members []Member, now time.Time) {
 }
 
 // Series is all merged series, in a stable order, kept as those of a Rank: without rank, state and so on as in
-// Series.Labels. Those of RankBoth have a family of their own, NodePrefix and the rest of the name.
+// Series.Labels.
 func (g *Group) Series() []*mapping.Series { return g.series }
-
-// Extremes is a series ExtremeName for each watermark: the number of the rank that holds it. Label metric is the
-// family in which the watermark stands in Series; the others are its own.
-func (g *Group) Extremes() []*mapping.Series { return g.extremes }
 
 // Structure is a number that changes when the set of series does.
 func (g *Group) Structure() uint64 { return g.structure }
 
 // seriesKey is what cells are known by, and the parts of one member.
 type seriesKey struct {
-	name   string // of the Group's family
+	name   string // of the family
 	kind   mapping.Kind
 	labels string // names and values, each with a byte behind that no UTF-8 has
 }
 
 // member is a rank, for as long as it is among the members.
 type member struct {
-	number    int
 	live      bool
 	rules     uint64
 	seen      uint64 // the last Update with it
@@ -193,7 +179,6 @@ type cell struct {
 	rules   uint64 // the newest that a part was made by
 	parts   int    // that have a series
 	weight  int
-	extreme *mapping.Series // nil: none
 	removed bool
 
 	meaning uint32  // of its parts; see variables.Variable
@@ -205,51 +190,38 @@ type cell struct {
 	// Of the running Update, but of modeCount.
 	merged float64
 	n      int
-	holder int // whose merged is, with MergeMax and MergeMin
 
 	// The watermark of members that have ended, with MergeMax and MergeMin.
-	kept       float64
-	keptHolder int
-	keptKnown  bool
+	kept      float64
+	keptKnown bool
 }
 
 func (c *cell) begin() {
 	c.gain, c.merged, c.n = 0, 0, 0
 	if c.keptKnown {
-		c.add(c.kept, c.keptHolder)
+		c.add(c.kept)
 	}
 }
 
 // add merges a gauge's value of one rank.
-func (c *cell) add(x float64, number int) {
-	switch {
-	case !c.extremal():
-		c.merged += x
-	case c.n == 0 || c.beats(x, number, c.merged, c.holder):
-		c.merged, c.holder = x, number
+func (c *cell) add(x float64) {
+	if c.n > 0 {
+		x = c.series.Merge().Combine(c.merged, x)
 	}
+	c.merged = x
 	c.n++
 }
 
-// keep holds on to the watermark of a member that has ended. A sum or a mean is one of those who are there.
-func (c *cell) keep(x float64, number int) {
-	if c.extremal() && (!c.keptKnown || c.beats(x, number, c.kept, c.keptHolder)) {
-		c.kept, c.keptHolder, c.keptKnown = x, number, true
-	}
-}
-
-// extremal says whether the cell is the value of one rank alone.
-func (c *cell) extremal() bool {
+// keep holds on to the watermark of a member that has ended. A sum is one of those who are there.
+func (c *cell) keep(x float64) {
 	merge := c.series.Merge()
-	return merge == mapping.MergeMax || merge == mapping.MergeMin
-}
-
-// beats says whether a rank's value is to stand in place of another's: of two that are equal, that of the lower rank.
-func (c *cell) beats(x float64, number int, other float64, holder int) bool {
-	if x == other {
-		return number < holder
+	if merge != mapping.MergeMax && merge != mapping.MergeMin {
+		return
 	}
-	return (x > other) == (c.series.Merge() == mapping.MergeMax)
+	if c.keptKnown {
+		x = merge.Combine(c.kept, x)
+	}
+	c.kept, c.keptKnown = x, true
 }
 
 func (c *cell) settle() {
@@ -267,12 +239,6 @@ func (c *cell) settle() {
 		return
 	}
 	s.Valid, s.Value = c.n > 0 && mapping.Finite(c.merged), c.merged
-	if s.Merge() == mapping.MergeMean && c.n > 0 {
-		s.Value /= float64(c.n)
-	}
-	if c.extreme != nil {
-		c.extreme.Valid, c.extreme.Value = s.Valid, float64(c.holder)
-	}
 }
 
 // since moves the beginning of a cell that counts to that of a part, if that is earlier and nobody has seen another:
@@ -318,10 +284,10 @@ func (p *part) take(gm *member, now int64) {
 			p.last, p.known = s.Value, true
 		}
 		if p.known {
-			c.add(p.last, gm.number)
+			c.add(p.last)
 		}
 	case gm.live && s.Valid:
-		c.add(s.Value, gm.number)
+		c.add(s.Value)
 	}
 }
 
@@ -362,15 +328,7 @@ func keyOf(s *mapping.Series, object string) seriesKey {
 		b.WriteString(value)
 		b.WriteByte(0xff)
 	}
-	return seriesKey{nameOf(s), s.Metric.Kind, b.String()}
-}
-
-// nameOf is the family that a member's series has in the Group.
-func nameOf(s *mapping.Series) string {
-	if s.Ranks() == mapping.RankBoth {
-		return mapping.NodeName(s.Metric.Name)
-	}
-	return s.Metric.Name
+	return seriesKey{s.Metric.Name, s.Metric.Kind, b.String()}
 }
 
 func isObjectLabel(name string) bool {
@@ -388,7 +346,7 @@ func (g *Group) leave(key mpit.RankID, gm *member) {
 	delete(g.members, key)
 	for _, p := range gm.parts {
 		p.unlink()
-		p.retire(gm)
+		p.retire()
 	}
 	if !gm.joined || g.wasHere[key] {
 		return

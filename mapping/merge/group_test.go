@@ -2,14 +2,12 @@ package merge
 
 import (
 	"math"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/otlptranslator"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -70,8 +68,7 @@ func observe(h *mapping.Histogram, x float64, n uint64) {
 
 // rankOf is a member that answers.
 func rankOf(number int, series ...*mapping.Series) Member {
-	return Member{Key: mpit.RankID{byte(number), 1}, Number: number, Figures: number, Structure: 1, Series: series,
-		Live: true}
+	return Member{Key: mpit.RankID{byte(number), 1}, Figures: number, Structure: 1, Series: series, Live: true}
 }
 
 type m = map[string]float64
@@ -103,10 +100,8 @@ func show(list []*mapping.Series) m {
 	return out
 }
 
-// groupPage writes a Group's valid series, and its extremes.
-func groupPage(g *Group) m {
-	return show(slices.Concat(g.Series(), g.Extremes()))
-}
+// groupPage writes a Group's valid series.
+func groupPage(g *Group) m { return show(g.Series()) }
 
 func TestGroupMergesByClass(t *testing.T) {
 	merged := func(s *mapping.Series, merge mapping.Merge) *mapping.Series {
@@ -135,34 +130,22 @@ func TestGroupMergesByClass(t *testing.T) {
 			m{"v_ratio": 0.5}, m{"v_ratio": 0.25},
 		},
 		{
-			"high watermarks: the highest, and whose",
+			"high watermarks: the highest",
 			[]*mapping.Series{like(mpit.ClassHighWatermark, 5)}, []*mapping.Series{like(mpit.ClassHighWatermark, 7)},
-			m{"v_highwatermark": 7, "node_extreme_rank{metric=mpit_v_highwatermark}": 4},
-			m{"v_highwatermark": 7, "node_extreme_rank{metric=mpit_v_highwatermark}": 4},
+			m{"v_highwatermark": 7},
+			m{"v_highwatermark": 7},
 		},
 		{
-			"equal high watermarks: the lowest rank's",
-			[]*mapping.Series{like(mpit.ClassHighWatermark, 7, "comm", "c")},
-			[]*mapping.Series{like(mpit.ClassHighWatermark, 7, "comm", "c")},
-			m{"v_highwatermark{comm=c}": 7, "node_extreme_rank{comm=c,metric=mpit_v_highwatermark}": 3},
-			m{"v_highwatermark{comm=c}": 7, "node_extreme_rank{comm=c,metric=mpit_v_highwatermark}": 3},
-		},
-		{
-			"low watermarks: the lowest, and whose",
+			"low watermarks: the lowest",
 			[]*mapping.Series{like(mpit.ClassLowWatermark, 5)}, []*mapping.Series{like(mpit.ClassLowWatermark, -7)},
-			m{"v_lowwatermark": -7, "node_extreme_rank{metric=mpit_v_lowwatermark}": 4},
-			m{"v_lowwatermark": -7, "node_extreme_rank{metric=mpit_v_lowwatermark}": 4},
+			m{"v_lowwatermark": -7},
+			m{"v_lowwatermark": -7},
 		},
 		{
-			"watermarks that are summed are nobody's, and those of who is there",
+			"watermarks that are summed are those of who is there",
 			[]*mapping.Series{merged(like(mpit.ClassHighWatermark, 5), mapping.MergeSum)},
 			[]*mapping.Series{merged(like(mpit.ClassHighWatermark, 7), mapping.MergeSum)},
 			m{"v_highwatermark": 12}, m{"v_highwatermark": 5},
-		},
-		{
-			"a mean",
-			[]*mapping.Series{merged(like(mpit.ClassLevel, 5), mapping.MergeMean)},
-			[]*mapping.Series{merged(like(mpit.ClassLevel, 8), mapping.MergeMean)}, m{"v_level": 6.5}, m{"v_level": 5},
 		},
 		{
 			"a least level",
@@ -210,7 +193,7 @@ func TestGroupTakesPresentValuesOfLiveMembersOnly(t *testing.T) {
 	late.Live = false
 	other := like(mpit.ClassLevel, 2)
 	g.Update([]Member{late, rankOf(2, other)}, groupStart)
-	lasting := m{"v_highwatermark": 9, "node_extreme_rank{metric=mpit_v_highwatermark}": 1, "v_total": 3}
+	lasting := m{"v_highwatermark": 9, "v_total": 3}
 	with := func(level float64) m {
 		all := m{"v_level": level}
 		for k, v := range lasting {
@@ -323,9 +306,9 @@ func TestFiguresMadeAnewCountOnce(t *testing.T) {
 		return groupPage(g)
 	}
 	g.Update([]Member{a, rankOf(1, like(mpit.ClassCounter, 1))}, groupStart)
-	peak := m{"v_total": 101, "v_highwatermark": 9, "node_extreme_rank{metric=mpit_v_highwatermark}": 0}
+	peak := m{"v_total": 101, "v_highwatermark": 9}
 	assert.Equal(t, peak, update(), "for now it has none")
-	assert.Equal(t, m{"v_total": 103, "v_highwatermark": 8, "node_extreme_rank{metric=mpit_v_highwatermark}": 0},
+	assert.Equal(t, m{"v_total": 103, "v_highwatermark": 8},
 		update(like(mpit.ClassCounter, 102), like(mpit.ClassHighWatermark, 8)))
 
 	assert.Equal(t, 103.0, update(like(mpit.ClassCounter, 4))["v_total"], "they begin at less")
@@ -383,32 +366,6 @@ func TestOldMemberWithHistogramThatComesLate(t *testing.T) {
 	assert.Len(t, h.Native, 1)
 }
 
-func TestBothStandInAFamilyOfTheirOwn(t *testing.T) {
-	for _, class := range []mpit.Class{mpit.ClassLevel, mpit.ClassCounter, mpit.ClassHighWatermark, mpit.ClassTimer} {
-		s := like(class, 1)
-		s.Together = mapping.NewTogether(mapping.RankBoth, s.Merge())
-		g := NewGroup()
-		g.Update([]Member{rankOf(0, s), rankOf(1, s)}, groupStart)
-		require.Len(t, g.Series(), 1)
-		got := g.Series()[0].Metric
-		assert.Equal(t, strings.Replace(s.Metric.Name, "mpit_", "mpit_node_", 1), got.Name)
-		assert.Equal(t, s.Metric.Help+" All ranks of an MPI_COMM_WORLD on this node together.", got.Help)
-		assert.Equal(t, []any{s.Metric.Kind, s.Metric.OTelKind, s.Metric.Unit, s.Metric.Monotonic},
-			[]any{got.Kind, got.OTelKind, got.Unit, got.Monotonic})
-		otel := otlptranslator.Metric{Name: got.OTelName, Unit: got.Unit, Type: otlptranslator.MetricTypeGauge}
-		if class == mpit.ClassCounter {
-			otel.Type = otlptranslator.MetricTypeMonotonicCounter
-		}
-		translated, err := (&otlptranslator.MetricNamer{WithMetricSuffixes: true}).Build(otel)
-		require.NoError(t, err)
-		assert.Equal(t, got.Name, translated)
-		if class == mpit.ClassHighWatermark {
-			assert.Equal(t, []mapping.Label{{Name: "metric", Value: "mpit_node_v_highwatermark"}},
-				g.Extremes()[0].Labels)
-		}
-	}
-}
-
 // What no rule makes any longer leaves, once all members have gone over to the new rules.
 func TestGroupFollowsNewRules(t *testing.T) {
 	g := NewGroup()
@@ -452,11 +409,11 @@ func TestGroupIsBounded(t *testing.T) {
 	page := peers()
 	assert.Len(t, page, 15)
 	assert.Equal(t, 60.0, page["v_total{comm=other}"], "the newest objects are one")
-	a.Series = append(a.Series, like(mpit.ClassHighWatermark, 1, "comm", "0"), like(mpit.ClassLevel, 1),
+	a.Series = append(a.Series, like(mpit.ClassLevel, 1), like(mpit.ClassHighWatermark, 1, "comm", "0"),
 		like(mpit.ClassState, 1, "state", "s"))
 	page = peers()
 	assert.Equal(t, 1.0, page["v_level"], "what has no object has the rest of the room")
-	assert.Equal(t, map[mapping.Reason]uint64{"too_much": 2}, g.Dropped(), "a watermark weighs two")
+	assert.Equal(t, map[mapping.Reason]uint64{"too_much": 2}, g.Dropped(), "two have found no room")
 	peers()
 	assert.Equal(t, map[mapping.Reason]uint64{"too_much": 2}, g.Dropped(), "counted once")
 	assert.Equal(t, limit, g.Weight())
@@ -481,16 +438,14 @@ func peersOf(g *Group, a *Member) m {
 
 func TestWhereASeriesStands(t *testing.T) {
 	for _, c := range []struct {
-		ranks            mapping.RankMode
-		merge            mapping.Merge
-		perRank, grouped bool
+		ranks   mapping.RankMode
+		merge   mapping.Merge
+		grouped bool
 	}{
-		{"", "", true, false}, {mapping.RankKeep, mapping.MergeSum, true, false},
-		{mapping.RankNode, mapping.MergeSum, false, true}, {mapping.RankBoth, mapping.MergeMax, true, true},
-		{mapping.RankNode, mapping.MergeEach, true, false}, {mapping.RankBoth, mapping.MergeEach, true, false},
+		{"", "", false}, {mapping.RankKeep, mapping.MergeSum, false}, {mapping.RankNode, mapping.MergeSum, true},
+		{mapping.RankNode, mapping.MergeEach, false},
 	} {
 		s := &mapping.Series{Together: mapping.NewTogether(c.ranks, c.merge)}
-		assert.Equal(t, c.perRank, s.PerRank(), c)
 		assert.Equal(t, c.grouped, s.Grouped(), c)
 	}
 	assert.Equal(t, 1, like(mpit.ClassCounter, 1).Weight())
@@ -592,7 +547,7 @@ func TestGroupCountsNothingTwiceThatComesBack(t *testing.T) {
 		b = append(b, like(mpit.ClassCounter, 1, "comm", strconv.Itoa(i)))
 	}
 	first, second := rankOf(1, a...), rankOf(2, b...)
-	none := Member{Key: first.Key, Number: 1}
+	none := Member{Key: first.Key}
 	for _, member := range []Member{first, none, first} {
 		g.Update([]Member{member, second}, groupStart)
 		for _, s := range g.Series() {

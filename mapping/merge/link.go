@@ -2,7 +2,6 @@ package merge
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -41,9 +40,9 @@ func (p *part) unlink() {
 }
 
 // retire leaves in the cell what stays of a part that goes. What it has counted is there already.
-func (p *part) retire(gm *member) {
+func (p *part) retire() {
 	if p.cell != nil && p.cell.mode == modeWatermark && p.known {
-		p.cell.keep(p.last, gm.number)
+		p.cell.keep(p.last)
 	}
 }
 
@@ -106,7 +105,7 @@ func (gm *member) tidy(has bool) {
 		case p.series != nil:
 		case has && idle > maxGone:
 			// A Rank keeps that many itself for objects that were freed: these don't come back.
-			p.retire(gm)
+			p.retire()
 			delete(gm.parts, key)
 		case p.cell.mode == modeWatermark:
 			gm.active = append(gm.active, p)
@@ -125,7 +124,7 @@ func (g *Group) place(key seriesKey, s *mapping.Series) *cell {
 			l.Value != mapping.Other
 	})
 	c := &cell{key: key, series: mapping.Series{Labels: slices.Clone(s.Labels)}}
-	weight, room := weightOf(s), g.limit
+	weight, room := s.Weight(), g.limit
 	if folds {
 		room -= g.limit / 8
 	}
@@ -171,11 +170,11 @@ func (c *cell) mean(s *mapping.Series) {
 // renew makes a cell follow a series that is new to it: rules may have changed what is said of a family, and how it
 // is merged.
 func (g *Group) renew(c *cell, s *mapping.Series) {
-	if m := g.metric(s); c.series.Metric != m {
-		c.series.Metric, g.renewed = m, true
+	if c.series.Metric != s.Metric {
+		c.series.Metric, g.renewed = s.Metric, true
 	}
-	g.weight += weightOf(s) - c.weight
-	c.weight = weightOf(s)
+	g.weight += s.Weight() - c.weight
+	c.weight = s.Weight()
 	c.series.Lasting = s.Lasting
 	if merge := mergeOf(s); c.series.Merge() != merge {
 		c.series.Together, c.keptKnown = mapping.NewTogether(mapping.RankKeep, merge), false
@@ -200,40 +199,6 @@ func mergeOf(s *mapping.Series) mapping.Merge {
 	return s.Merge()
 }
 
-// hasExtreme says whether one rank alone holds the value.
-func hasExtreme(s *mapping.Series) bool {
-	merge := mergeOf(s)
-	return modeOf(s) == modeWatermark && (merge == mapping.MergeMax || merge == mapping.MergeMin)
-}
-
-// weightOf is what a series weighs in a Group, with that of its extreme.
-func weightOf(s *mapping.Series) int {
-	if hasExtreme(s) {
-		return s.Weight() + 1
-	}
-	return s.Weight()
-}
-
-// bothMetric is a family of NodePrefix, and the one it was made of.
-type bothMetric struct{ of, metric *mapping.Metric }
-
-// metric is the family of a series in the Group.
-func (g *Group) metric(s *mapping.Series) *mapping.Metric {
-	if s.Ranks() != mapping.RankBoth {
-		return s.Metric
-	}
-	name := nameOf(s)
-	if both := g.both[name]; both.of == s.Metric {
-		return both.metric
-	}
-	m := *s.Metric
-	m.Name = name
-	m.Help += " All ranks of an MPI_COMM_WORLD on this node together."
-	m.OTelName = otelNode + strings.TrimPrefix(m.OTelName, "mpit.")
-	g.both[name] = bothMetric{s.Metric, &m}
-	return &m
-}
-
 // sweep takes out the cells that no member has a series for, except for what has been counted there, and the highest
 // or lowest. Where newer rules are in force than a cell was made by, it is the rules that have done away with it.
 func (g *Group) sweep() {
@@ -250,9 +215,6 @@ func (g *Group) sweep() {
 		}
 		g.remove(c)
 	}
-	if len(g.both) > len(g.cells) {
-		clear(g.both) // they are made again as they are needed
-	}
 }
 
 func (g *Group) remove(c *cell) {
@@ -265,7 +227,7 @@ func (g *Group) remove(c *cell) {
 func (g *Group) list() {
 	same := !g.renewed && len(g.ordered) == len(g.cells)
 	for _, c := range g.ordered {
-		same = same && !c.removed && hasExtreme(&c.series) == (c.extreme != nil)
+		same = same && !c.removed
 	}
 	if same {
 		return
@@ -277,23 +239,9 @@ func (g *Group) list() {
 		g.ordered = append(g.ordered, c)
 	}
 	slices.SortFunc(g.ordered, func(a, b *cell) int { return a.key.compare(b.key) })
-	// Whoever holds the old slices may still read them.
+	// Whoever holds the old slice may still read it.
 	g.series = make([]*mapping.Series, 0, len(g.ordered))
-	g.extremes = nil
 	for _, c := range g.ordered {
 		g.series = append(g.series, &c.series)
-		if !hasExtreme(&c.series) {
-			c.extreme = nil
-			continue
-		}
-		c.extreme = &mapping.Series{Metric: g.extreme, Labels: extremeLabels(&c.series), Lasting: true}
-		g.extremes = append(g.extremes, c.extreme)
 	}
-}
-
-func extremeLabels(s *mapping.Series) []mapping.Label {
-	labels := slices.DeleteFunc(slices.Clone(s.Labels), func(l mapping.Label) bool { return l.Name == extremeLabel })
-	labels = append(labels, mapping.Label{Name: extremeLabel, Value: s.Metric.Name})
-	slices.SortFunc(labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
-	return labels
 }

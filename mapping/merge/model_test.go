@@ -121,7 +121,7 @@ func TestGroupsAreTrueAndNeverFall(t *testing.T) {
 			"come": func(t *rapid.T) {
 				number++
 				r := &groupRank{counters: map[string]*groupCounter{}}
-				r.Member = Member{Key: mpit.RankID{byte(number), byte(number >> 8)}, Number: number, Live: true}
+				r.Member = Member{Key: mpit.RankID{byte(number), byte(number >> 8)}, Live: true}
 				r.Old = rapid.Bool().Draw(t, "old")
 				for range rapid.IntRange(0, 2).Draw(t, "series") {
 					r.counter(names.Draw(t, "name"), now).count(rapid.IntRange(0, 9).Draw(t, "had"))

@@ -19,14 +19,14 @@ const (
 // compiledRule is a Rule that has been checked.
 type compiledRule struct {
 	Rule
-	versions  versionRange
-	classes   []mpit.Class // empty: any
-	declared  uint16       // a bit for each of classes
-	binds     []mpit.Bind  // empty: any
-	verbosity verbosityRange
-	name      *regexp.Regexp // nil: any
-	prefix    string         // all names that match begin so
-	whole     bool           // prefix is the only one
+	versions versionRange
+	classes  []mpit.Class   // empty: any
+	declared uint16         // a bit for each of classes
+	binds    []mpit.Bind    // empty: any
+	levels   uint16         // a bit for each level of verbosity; 0: any, also one that isn't known
+	name     *regexp.Regexp // nil: any
+	prefix   string         // all names that match begin so
+	whole    bool           // prefix is the only one
 
 	sets      [propertyCount]bool
 	real      mpit.Class // Class
@@ -64,10 +64,7 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 	m := &r.Match
 	each := func(key string, words List, check func(word string) error) {
 		for i, w := range words {
-			at := fmt.Sprintf("%s[%d]", key, i)
-			if note(at, check(w)) && slices.Contains(words[:i], w) {
-				note(at, complain("take one out", "%q stands there twice", w))
-			}
+			note(fmt.Sprintf("%s[%d]", key, i), check(w))
 		}
 	}
 	each("match.library", m.Library, func(w string) error { return checkWord("library", w, Libraries()...) })
@@ -87,8 +84,14 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 		r.binds = append(r.binds, bind)
 		return nil
 	})
-	r.verbosity, err = parseVerbosity(m.Verbosity)
-	note("match.verbosity", err)
+	each("match.verbosity", m.Verbosity, func(w string) error {
+		level := slices.Index(verbosityWords(), w)
+		if level < 0 {
+			return complain(oneOf(verbosityWords()), "verbosity %q is none of MPI_T's", w)
+		}
+		r.levels |= 1 << (level + int(mpit.VerbosityUserBasic))
+		return nil
+	})
 	switch {
 	case m.Name != "" && m.Regexp != "":
 		note("match.regexp", complain("keep one of the two, or write two rules", "there is a name to match as well"))
@@ -198,7 +201,16 @@ func bindWords() []string {
 	return words
 }
 
-var rankModes = []mapping.RankMode{mapping.RankKeep, mapping.RankNode, mapping.RankBoth}
+// verbosityWords are the levels as rules write them, the lowest first.
+func verbosityWords() []string {
+	var words []string
+	for v := mpit.VerbosityUserBasic; v <= mpit.VerbosityMPIDevAll; v++ {
+		words = append(words, strings.ToLower(v.String()))
+	}
+	return words
+}
+
+var rankModes = []mapping.RankMode{mapping.RankKeep, mapping.RankNode}
 
 // checkWord checks one of a few words; "" is not set.
 func checkWord[T ~string](key string, word T, known ...T) error {
@@ -212,61 +224,36 @@ func checkWord[T ~string](key string, word T, known ...T) error {
 	return complain(oneOf(words), "%s %q is not known", key, string(word))
 }
 
+var plainName = regexp.MustCompile(`\A[a-z0-9_]*[a-z0-9][a-z0-9_]*\z`)
+
 // checkName checks the name that a rule gives to a metric.
 func checkName(name string, t template) error {
-	if len(name) > mapping.MaxPlainName {
+	last := t.lastWord()
+	switch {
+	case len(name) > mapping.MaxPlainName:
 		return complain(fmt.Sprintf("write at most %d", mapping.MaxPlainName), "the name has %d bytes", len(name))
-	}
-	plain := t.literal()
-	for i := 0; i < len(plain); i++ {
-		if ch := plain[i]; ch != '_' && (ch < 'a' || ch > 'z') && (ch < '0' || ch > '9') {
-			return complain("write small letters, and _ between words", "name %q may have a-z, 0-9 and _ only", name)
-		}
-	}
-	if len(t) == 1 && strings.Trim(plain, "_") == "" && t[0].group == 0 {
-		return complain("write a word", "name %q has no letter", name)
-	}
-	if rest, ok := strings.CutPrefix(name, mapping.Prefix); ok {
-		return complain("write "+strings.TrimSuffix(rest, "_total"), "name %q: %s is put before it anyway", name,
-			mapping.Prefix)
-	}
-	if rest, ok := strings.CutSuffix(name, "_total"); ok {
-		return complain("write "+rest, "name %q: _total is put behind the names of counters anyway, and nothing "+
-			"else may end so", name)
-	}
-	if last := t.lastWord(); mapping.ReservedEnding(last) && last != "count" && last != "total" {
-		return complain("end it in another word", "name %q: only a part of a metric may end in _%s", name, last)
-	}
-	if first := mapping.ReservedFirst(name); first != "" {
-		return complain("begin it with another word", "names that begin with %s_ are the exporter's own", first)
+	case !plainName.MatchString(t.expand(slices.Repeat([]string{"x"}, maxGroups))),
+		strings.HasPrefix(name, mapping.Prefix), mapping.ReservedFirst(name) != "",
+		mapping.ReservedEnding(last) && last != "count":
+		return complain("write small letters, digits and _, without what the exporter puts before names (mpit_) and "+
+			"behind them (_total), and what it has itself (exporter_…, …_bucket)", "name %q can't be a metric's", name)
 	}
 	return nil
 }
 
-var validLabel = regexp.MustCompile(`\A[a-zA-Z_][a-zA-Z0-9_]*\z`)
+var validLabel = regexp.MustCompile(`\A[a-zA-Z_][a-zA-Z0-9_]{0,63}\z`)
 
 // reservedLabels are those that the exporter or a scraper gives itself, besides those with the name of an object.
 var reservedLabels = []string{
-	"jobid", "world", "user", "rank", "dup", "job", "instance", "le", "quantile", "state", "index", "object",
-	"metric", "bound",
+	"jobid", "world", "user", "rank", "dup", "job", "instance", "le", "quantile", "state", "index", "object", "bound",
 }
 
 // checkLabel checks the name of a label that a rule gives.
 func checkLabel(name string) error {
-	_, bound := mpit.BindOfLabel(name)
-	remedy := "give the group another name, such as what"
-	if name != "what" && name != "" {
-		remedy = "give the group another name, such as mpi_" + strings.Trim(name, "_")
-	}
-	switch {
-	case len(name) > 64:
-		return complain("write at most 64", "the name of a label has %d bytes", len(name))
-	case !validLabel.MatchString(name):
-		return complain("begin it with a letter", "group %q: a label can't have this name", name)
-	case strings.HasPrefix(name, "__"):
-		return complain(remedy, "group %q: labels that begin with __ are Prometheus' own", name)
-	case bound || slices.Contains(reservedLabels, name):
-		return complain(remedy, "group %q: a label of this name is given by the exporter or by Prometheus", name)
+	if _, bound := mpit.BindOfLabel(name); bound || slices.Contains(reservedLabels, name) ||
+		strings.HasPrefix(name, "__") || !validLabel.MatchString(name) {
+		return complain("give the group another name, such as what",
+			"group %q: no label can have this name, or the exporter or Prometheus gives it", name)
 	}
 	return nil
 }

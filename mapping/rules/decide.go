@@ -30,7 +30,7 @@ func (r *compiledRule) matches(v *mpit.Variable) (groups []string, ok bool) {
 	case r.declared != 0 && r.declared&(1<<v.Class) == 0,
 		!strings.HasPrefix(v.Name, r.prefix),
 		len(r.binds) > 0 && !slices.Contains(r.binds, v.Bind),
-		!r.verbosity.holds(v.Verbosity):
+		r.levels != 0 && r.levels&(1<<v.Verbosity) == 0:
 		return nil, false
 	case r.name == nil:
 		return nil, true

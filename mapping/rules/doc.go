@@ -2,7 +2,7 @@
 // say of one variable. It also holds the rules that are shipped (defaults).
 //
 // To read a file, begin with [Parse] and [Load]: ruleyaml.go reads YAML and knows where everything stands, compile.go
-// checks each key of a rule, check.go whether the rule makes sense, together.go merges what files say.
+// checks each key of a rule, check.go whether the rule makes sense, load.go merges what files say.
 // To learn what rules say of a variable, begin with [Compile], [Set.Decide] and the table in property.go, which has all
 // that a rule can set.
 //

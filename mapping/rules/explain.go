@@ -49,7 +49,7 @@ func (c *Compiled) Explain(lib mapping.Library, v *mpit.Variable) (decisions []D
 			could.versions = nil
 		}
 		if v.Verbosity == mpit.VerbosityUnknown {
-			could.verbosity = 0
+			could.levels = 0
 		}
 		if r.meets(lib, v) || !could.meets(lib, v) {
 			continue

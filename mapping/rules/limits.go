@@ -1,6 +1,9 @@
 package rules
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Limits bound the series that performance variables have on this node's page, as Prometheus counts them: a histogram
 // is as many as it has lines. Zero stands for the default.
@@ -54,9 +57,16 @@ func (l Limits) Check() error {
 // WithDefaults is the limits with defaults in place of zeros.
 func (l Limits) WithDefaults() Limits {
 	for _, one := range l.list() {
-		if *one.value == 0 {
-			*one.value = one.standard
-		}
+		*one.value = cmp.Or(*one.value, one.standard)
+	}
+	return l
+}
+
+// or is the limits with others in place of zeros.
+func (l Limits) or(others Limits) Limits {
+	list := others.list()
+	for i, one := range l.list() {
+		*one.value = cmp.Or(*one.value, *list[i].value)
 	}
 	return l
 }

@@ -14,12 +14,11 @@ import (
 )
 
 // Load reads rule files, and of directories all files that end in .yaml or .yml, in the order of their names; hidden
-// ones, and directories therein, are passed over. The shipped rules come last. Without paths it is the defaults. The
-// error is Problems: all that is wrong with all files.
+// ones, and directories therein, are passed over. The shipped rules come last. Of the rank and of each limit, the first
+// file that sets it wins. Without paths it is the defaults. The error is Problems: all that is wrong with all files.
 func Load(paths []string) (*Settings, error) {
-	var all together
+	s := &Settings{}
 	var problems Problems
-	var read []string
 	for _, path := range paths {
 		files, err := Files(path)
 		if err != nil {
@@ -31,22 +30,22 @@ func Load(paths []string) (*Settings, error) {
 				problems = append(problems, unreadable(file, err))
 				continue
 			}
-			read = append(read, file)
 			p, found := parseFile(file, text)
 			problems = append(problems, found...)
-			if len(found) == 0 {
-				problems = append(problems, all.add(p)...)
+			s.Files = append(s.Files, file)
+			s.Rank, s.Limits = cmp.Or(s.Rank, p.Rank), s.Limits.or(p.Limits)
+			s.Identity = append(s.Identity, p.Identity...)
+			before := len(s.Rules)
+			if s.Rules = append(s.Rules, p.Rules...); len(s.Rules) > maxRules && before <= maxRules && len(found) == 0 {
+				problems = append(problems, Problem{File: file, Line: 1, Column: 1}.because(
+					"write patterns that hold for many variables at once", "with this file there are more than %d rules", maxRules))
 			}
 		}
 	}
-	if problems = append(problems, all.check()...); len(problems) > 0 {
+	if len(problems) > 0 {
 		return nil, sorted(problems)
 	}
-	s := &Settings{Files: read, Rank: cmp.Or(all.rank, mapping.RankKeep), Limits: all.limits.WithDefaults(),
-		Identity: all.identity}
-	for _, c := range all.rules {
-		s.Rules = append(s.Rules, c.Rule)
-	}
+	s.Rank, s.Limits = cmp.Or(s.Rank, mapping.RankKeep), s.Limits.WithDefaults()
 	s.Rules = append(s.Rules, Defaults()...)
 	return s, nil
 }
@@ -58,8 +57,8 @@ func unreadable(path string, err error) Problem {
 	if errors.As(err, &cause) {
 		what = cause.Op + ": " + cause.Err.Error()
 	}
-	return Problem{File: path, What: what, Remedy: "give a rule file, or a directory of such, that the exporter's " +
-		"user may read", Err: err}
+	return Problem{File: path, Err: err}.because("give a rule file, or a directory of such, that the exporter's user may "+
+		"read", "%s", what)
 }
 
 // Files is path itself, or the rule files in it.

@@ -15,8 +15,7 @@ const maxProblems = 100
 type Problem struct {
 	File         string // as it was given
 	Line, Column int    // from 1; 0: of the file as a whole
-	What         string // what is wrong
-	Remedy       string // what to write instead, or to do
+	What         string // what is wrong; and what to write instead
 	Err          error  // the cause, where it is the system's; or nil
 }
 
@@ -30,9 +29,6 @@ func (p Problem) Error() string {
 		}
 	}
 	b.WriteString(": " + p.What)
-	if p.Remedy != "" {
-		b.WriteString("; " + p.Remedy)
-	}
 	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(b.String()) // whatever stands in the file: one line
 }
 
@@ -64,14 +60,9 @@ func (ps Problems) Unwrap() []error {
 	return errs
 }
 
-// complaint is what is wrong with a value, wherever that stands.
-type complaint struct{ what, remedy string }
-
-func (c *complaint) Error() string { return c.what + "; " + c.remedy }
-
-// complain makes a complaint; what is a format of fmt.
+// complain says what is wrong with a value, wherever that stands, and what to do; what is a format of fmt.
 func complain(remedy, what string, args ...any) error {
-	return &complaint{fmt.Sprintf(what, args...), remedy}
+	return fmt.Errorf("%w; %s", fmt.Errorf(what, args...), remedy)
 }
 
 // finding is a complaint about a property or a match of one rule.
@@ -80,9 +71,9 @@ type finding struct {
 	err error
 }
 
-// because says what is wrong at a place; what is a format of fmt.
+// because says what is wrong at a place, as complain does.
 func (p Problem) because(remedy, what string, args ...any) Problem {
-	p.What, p.Remedy = fmt.Sprintf(what, args...), remedy
+	p.What = complain(remedy, what, args...).Error()
 	return p
 }
 
@@ -109,7 +100,7 @@ func sorted(problems Problems) Problems {
 	if over := len(problems) - maxProblems; over > 0 {
 		last := problems[maxProblems]
 		problems = append(problems[:maxProblems:maxProblems], Problem{File: last.File, Line: last.Line,
-			What: fmt.Sprintf("%d more problems from here on", over), Remedy: "mend the first ones"})
+			What: fmt.Sprintf("%d more problems from here on; mend the first ones", over)})
 	}
 	return problems
 }

@@ -27,29 +27,7 @@ var sourceLabels = []string{
 	"cgroup_jobid",
 }
 
-// environment is what the agent sends of a rank's environment, where it is there: the list of mpit/agent/identity.c.
-var environment = []string{
-	"MPIT_JOB_ID", "MPIT_CALLS",
-	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_QOS",
-	"SLURM_JOB_USER",
-	"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_HET_JOB_ID", "SLURM_HET_SIZE", "SLURM_CLUSTER_NAME",
-	"SLURMD_NODENAME",
-	"PBS_JOBID", "PBS_JOBNAME", "PBS_QUEUE", "PBS_ARRAY_INDEX",
-	"LSB_JOBID", "LSB_JOBINDEX", "LSB_JOBNAME", "LSB_QUEUE",
-	"FLUX_JOB_ID", "FLUX_JOB_ID_PATH", "FLUX_URI",
-	"JOB_ID", "JOB_NAME", "QUEUE", "SGE_TASK_ID", "SGE_ROOT", "SGE_CELL",
-	"CONDOR_ID", "_CONDOR_SLOT", "BATCH_SYSTEM",
-	"PMIX_NAMESPACE", "PMIX_RANK", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "PMI_KVS", "PMI_RANK", "PMI_SPAWNED",
-	"PALS_APID", "PALS_RANKID", "ALPS_APP_ID", "I_MPI_HYDRA_JOB_ID",
-	"KUBERNETES_SERVICE_HOST", "K_MPI_JOB_ROLE", "OMPI_MCA_orte_default_hostfile", "K_MPI_JOB_NAME", "POD_NAME",
-	"POD_NAMESPACE",
-}
-
-var (
-	targetLabels        = []string{"jobid", "world", "jobname", "partition"}
-	variableName        = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\z`)
-	replacementVariable = regexp.MustCompile(`\$(?:\$|\{([^}]*)\}|([\pL\p{Nd}_]+)|)`) // as regexp.Expand reads it
-)
+var targetLabels = []string{"jobid", "world", "jobname", "partition"}
 
 // Compile checks a rule of identity, and returns its regular expression. An error names each key and what to write
 // instead.
@@ -69,13 +47,7 @@ func (r *Relabel) compile() (expression *regexp.Regexp, found []finding) {
 	}
 	for i, label := range r.SourceLabels {
 		at := fmt.Sprintf("source_labels[%d]", i)
-		switch name, ok := strings.CutPrefix(label, "env_"); {
-		case ok && variableName.MatchString(name):
-			if !slices.Contains(environment, name) {
-				note(at, complain("docs/labels.md lists those that it sends",
-					"the agent sends no variable %q of a rank's environment", name))
-			}
-		case !slices.Contains(sourceLabels, label):
+		if !strings.HasPrefix(label, "env_") && !slices.Contains(sourceLabels, label) {
 			note(at, complain(oneOf(sourceLabels)+", or env_<NAME> for a variable of the environment",
 				"there is no source label %q", label))
 		}
@@ -93,32 +65,5 @@ func (r *Relabel) compile() (expression *regexp.Regexp, found []finding) {
 	}
 	expression, err := wholeExpression(cmp.Or(r.Regex, "(.*)"))
 	note("regex", err)
-	if err == nil && r.Replacement != nil {
-		note("replacement", checkReplacement(*r.Replacement, expression))
-	}
 	return expression, found
-}
-
-// checkReplacement finds a reference to a group that there is not: it would silently be empty.
-func checkReplacement(replacement string, expression *regexp.Regexp) error {
-	if len(replacement) > maxPattern {
-		return complain(fmt.Sprintf("write at most %d", maxPattern), "the replacement has %d bytes", len(replacement))
-	}
-	for _, m := range replacementVariable.FindAllStringSubmatch(replacement, -1) {
-		ref := cmp.Or(m[1], m[2])
-		if m[0] == "$$" || ref == "0" { // of these the second is all of it
-			continue
-		}
-		if ref == "" {
-			return complain("write $1 or ${1}, and $$ for a dollar sign", "replacement %q: a $ that no group follows",
-				replacement)
-		}
-		if n, remedy := groupNumber(ref, expression); n == 0 {
-			if n, _ := groupNumber(ref[:1], expression); n > 0 {
-				remedy = "write ${" + ref[:1] + "}" + ref[1:]
-			}
-			return complain(remedy, "replacement %q: there is no group %q", replacement, ref)
-		}
-	}
-	return nil
 }

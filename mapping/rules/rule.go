@@ -14,7 +14,7 @@ type Match struct {
 	Regexp    string `yaml:"regexp,omitempty"`    // RE2, for the whole name
 	Class     List   `yaml:"class,omitempty"`     // as the library declares it: a ClassName
 	Bind      List   `yaml:"bind,omitempty"`      // comm, win, file …, none
-	Verbosity string `yaml:"verbosity,omitempty"` // user_basic … mpidev_all, or a bound: "<=user_all", ">=tuner_basic"
+	Verbosity List   `yaml:"verbosity,omitempty"` // user_basic … mpidev_all
 }
 
 // Source says where a rule stands. A rule made in Go has none.

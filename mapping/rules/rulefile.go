@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -25,29 +24,29 @@ type Settings struct {
 	Rules    []Rule
 }
 
-// maxFile is how large a rule file may be, in bytes.
-const maxFile = 1 << 20
+const (
+	maxFile = 1 << 20 // bytes of a rule file
+
+	// maxRules is how many rules all files may have that are given together: each variable of each rank is matched with
+	// them.
+	maxRules = 2000
+)
 
 // Parse reads one rule file; name is what errors and Source call it. The error is Problems: all that is wrong with
 // the file.
 func Parse(name string, text []byte) (*File, error) {
 	p, problems := parseFile(name, text)
-	if len(problems) == 0 {
-		var all together
-		problems = append(all.add(p), all.check()...)
-	}
 	if len(problems) > 0 {
 		return nil, sorted(problems)
 	}
 	return &p.File, nil
 }
 
-// parsed is a File whose rules are compiled, and where everything stands in it.
+// parsed is a File, and where everything stands in it.
 type parsed struct {
 	File
-	name     string
-	compiled []*compiledRule
-	places   map[string]Problem // by path: "rules[0].match.name"; where it stands, nothing else
+	name   string
+	places map[string]Problem // by path: "rules[0].match.name"; where it stands, nothing else
 }
 
 // at is where a path stands; where it doesn't, what it is part of.
@@ -64,7 +63,7 @@ func (p *parsed) at(path string) Problem {
 	}
 }
 
-// parseFile checks each rule for itself. What files have to do with one another is together's.
+// parseFile checks each rule for itself.
 func parseFile(name string, text []byte) (*parsed, Problems) {
 	p := &parsed{name: name, places: map[string]Problem{}}
 	problems := p.read(text)
@@ -77,9 +76,6 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 		}
 		at := p.at(path + f.key)
 		at.What = f.err.Error()
-		if c := (*complaint)(nil); errors.As(f.err, &c) {
-			at.What, at.Remedy = c.what, c.remedy
-		}
 		problems = append(problems, at)
 	}
 	for _, f := range p.checkHead() {
@@ -108,7 +104,6 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 		for _, f := range found {
 			note(path, f)
 		}
-		p.compiled = append(p.compiled, c)
 	}
 	return p, problems
 }

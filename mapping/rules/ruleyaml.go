@@ -14,8 +14,8 @@ import (
 
 // removedKeys are keys that rule files once had, by what the YAML package says of them, with what to do instead.
 var removedKeys = map[string]string{
-	"field category not found in type rules.Match": "match by name instead; mpit-exporter list --category=NAME shows " +
-		"which names a category has",
+	"field category not found in type rules.Match": "; match by name instead; mpit-exporter list --category=NAME " +
+		"shows which names a category has",
 }
 
 // UnmarshalYAML reads one word or a list of them.
@@ -31,8 +31,8 @@ func (l *List) UnmarshalYAML(n *yaml.Node) error {
 // problem, also keys that there aren't, and what has no value: a condition without one would match everything.
 func (p *parsed) read(text []byte) Problems {
 	if len(text) > maxFile {
-		return Problems{{File: p.name, Line: 1, Column: 1, What: fmt.Sprintf("the file has more than %d bytes", maxFile),
-			Remedy: "share its rules out among several files, or give the right file"}}
+		return Problems{p.at("").because("share its rules out among several files, or give the right file",
+			"the file has more than %d bytes", maxFile)}
 	}
 	var document, next yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(text))
@@ -42,8 +42,8 @@ func (p *parsed) read(text []byte) Problems {
 		return p.misread(err)
 	}
 	if err := d.Decode(&next); err == nil {
-		return Problems{{File: p.name, Line: next.Line, Column: next.Column, What: "a second document begins here",
-			Remedy: "take the --- out, or make it a file of its own"}}
+		return Problems{{File: p.name, Line: next.Line, Column: next.Column,
+			What: "a second document begins here; take the --- out, or make it a file of its own"}}
 	} else if !errors.Is(err, io.EOF) {
 		return p.misread(err)
 	}
@@ -66,13 +66,13 @@ func (p *parsed) misread(err error) Problems {
 	var wrong *yaml.TypeError
 	if !errors.As(err, &wrong) {
 		line, text := lineOf(err.Error())
-		return Problems{{File: p.name, Line: line, What: "this is no YAML: " + text,
-			Remedy: "mend the indentation, or put in quotes what begins with * or holds a colon"}}
+		return Problems{{File: p.name, Line: line, What: "this is no YAML: " + text +
+			"; mend the indentation, or put in quotes what begins with * or holds a colon"}}
 	}
 	var problems Problems
 	for _, text := range wrong.Errors {
 		line, text := lineOf(text)
-		problems = append(problems, Problem{File: p.name, Line: line, What: text, Remedy: removedKeys[text]})
+		problems = append(problems, Problem{File: p.name, Line: line, What: text + removedKeys[text]})
 	}
 	return problems
 }

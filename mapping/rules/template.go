@@ -38,9 +38,9 @@ func parseTemplate(text string, pattern *regexp.Regexp) (template, error) {
 		case "":
 			return nil, complain("write $1 or ${group}", "%q: a $ that no group follows", text)
 		default:
-			n, remedy := groupNumber(ref, pattern)
+			n := groupNumber(ref, pattern)
 			if n == 0 {
-				return nil, complain(remedy, "%q: there is no group %q", text, ref)
+				return nil, complain("write $1 for the first * or group of the pattern", "%q: there is no group %q", text, ref)
 			}
 			flush()
 			t = append(t, templatePart{group: n})
@@ -51,28 +51,16 @@ func parseTemplate(text string, pattern *regexp.Regexp) (template, error) {
 	return t, nil
 }
 
-// groupNumber finds a group by its name or number; 0: there is none, and what to do instead.
-func groupNumber(ref string, pattern *regexp.Regexp) (n int, remedy string) {
-	var known []string
-	if pattern != nil {
-		for i, name := range pattern.SubexpNames()[1:] {
-			number := strconv.Itoa(i + 1)
-			if ref == number || ref == name && name != "" {
-				return i + 1, ""
-			}
-			if known = append(known, "$"+number); name != "" {
-				known[i] = "${" + name + "}"
-			}
-		}
+// groupNumber finds a group by its name or number; 0: there is none.
+func groupNumber(ref string, pattern *regexp.Regexp) int {
+	if pattern == nil || ref == "" {
+		return 0
 	}
-	if len(known) == 0 {
-		return 0, "take the $ out, or match by a pattern that has a * or groups"
+	if n, err := strconv.Atoi(ref); err == nil && n > 0 && n <= pattern.NumSubexp() {
+		return n
 	}
-	return 0, oneOf(known)
+	return max(0, pattern.SubexpIndex(ref))
 }
-
-// literal is the template's text without its groups.
-func (t template) literal() string { return t.expand(nil) }
 
 // lastWord is the last word of the texts that it makes, where all end in the same one; else "".
 func (t template) lastWord() string {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // operators are those that bounds begin with.
@@ -65,18 +63,9 @@ func parseRange(s string) (versionRange, error) {
 	var r versionRange
 	for field := range strings.FieldsSeq(s) {
 		operator, rest := splitBound(field)
-		switch {
-		case operator == "":
-			return nil, complain(`write a bound, such as ">=`+mapping.CleanText(rest, 32)+`" or "=4.1.2"`,
-				"version range %q: %q does not start with <, <=, >, >= or =", s, field)
-		case !slices.Contains(operators, operator):
-			return nil, complain("write <, <=, >, >= or =", "version range %q: %q is no bound", s, operator)
-		case rest == "":
-			return nil, complain(`write it right before its version, as in ">=4.0 <5.1"`,
-				"version range %q: %q has no number", s, field)
-		case plainVersion.FindString(rest) != rest:
-			return nil, complain("write numbers with points, such as 4.0; what follows them in a library's version, "+
-				"as rc2, is not looked at", "version range %q: %q is no version", s, rest)
+		if !slices.Contains(operators, operator) || rest == "" || plainVersion.FindString(rest) != rest {
+			return nil, complain(`write bounds such as ">=4.0 <5.1": <, <=, >, >= or =, and right behind it numbers with points`,
+				"version range %q: %q is no bound", s, field)
 		}
 		v, _ := parseVersion(rest)
 		r = append(r, versionBound{operator, v})
@@ -84,29 +73,7 @@ func parseRange(s string) (versionRange, error) {
 	if s != "" && len(r) == 0 {
 		return nil, complain(`write bounds, such as ">=4.0 <5.1"`, "the version range is empty")
 	}
-	if r.empty() {
-		return nil, complain(`write bounds that some version meets, such as ">=4.0 <5.1"`,
-			"version range %q: no version lies in it", s)
-	}
 	return r, nil
-}
-
-// empty says whether no version lies within: not the lowest, none of the bounds', and none right behind one of these.
-// Between any two there is a third: 4.0.0.1 between 4.0 and 4.0.1.
-func (r versionRange) empty() bool {
-	longest := 0
-	for _, b := range r {
-		longest = max(longest, len(b.version))
-	}
-	behind := append(make(version, longest), 1)
-	some := func(b versionBound) bool { return r.has(b.version) || r.has(slices.Concat(b.version, behind)) }
-	return !r.has(nil) && !slices.ContainsFunc(r, some)
-}
-
-func (r versionRange) has(v version) bool {
-	return !slices.ContainsFunc(r, func(b versionBound) bool {
-		return !meets(b.operator, slices.Compare(v, b.version))
-	})
 }
 
 // holds is false for a version that isn't known, unless the range is empty.
@@ -115,5 +82,7 @@ func (r versionRange) holds(s string) bool {
 		return true
 	}
 	v, known := parseVersion(s)
-	return known && r.has(v)
+	return known && !slices.ContainsFunc(r, func(b versionBound) bool {
+		return !meets(b.operator, slices.Compare(v, b.version))
+	})
 }

@@ -32,11 +32,4 @@ func TestVersionRanges(t *testing.T) {
 		_, err := parseRange(bad)
 		assert.Error(t, err, bad)
 	}
-	for s, empty := range map[string]bool{
-		">=5 <4": true, ">4 <4": true, ">=4 <4": true, ">=4 <=4.0": false, ">4 <4.0.1": false, "=4 =4.0": false,
-		"=4 =5": true, "<0": true, "<=0": false, ">5": false,
-	} {
-		_, err := parseRange(s)
-		assert.Equal(t, empty, err != nil, s)
-	}
 }

@@ -107,7 +107,7 @@ func (c *cell) merge(m mapping.Merge, x float64) {
 	if c.known == 0 {
 		c.sum = x
 	} else {
-		c.sum = combine(m, c.sum, x)
+		c.sum = m.Combine(c.sum, x)
 	}
 	c.known++
 }
@@ -163,20 +163,16 @@ func (c *cell) publishCount(in *intake) {
 
 func (c *cell) publishGauge(in *intake) {
 	x, valid := c.sum, c.known > 0
-	mean := c.v.Objects == mapping.MergeMean
-	if mean && valid {
-		x /= float64(c.known)
-	}
 	if c.v.Mode == mapping.ModeWatermark {
 		switch {
-		case !c.fixedKnown || mean && c.known > 0: // a mean is that of the objects that are there
+		case !c.fixedKnown:
 		case valid:
-			x = combine(c.v.Among(), x, c.fixed)
+			x = c.v.Among().Combine(x, c.fixed)
 		default:
 			x, valid = c.fixed, true
 		}
 	} else {
-		valid = valid && (c.known == c.want || mean) // a part of a sum would be a lie
+		valid = valid && c.known == c.want // a part of a sum would be a lie
 	}
 	if valid && !mapping.Finite(x*c.v.Scale) {
 		in.dropped[mapping.ReasonNotANumber]++
@@ -252,9 +248,7 @@ type intake struct {
 
 // forget takes out what a plan brings to a cell anew: what freed objects have counted, and what is counted where.
 func (c *cell) forget() {
-	if !c.v.of.IsRatio() { // which no remains know
-		c.fixed, c.fixedKnown = 0, false
-	}
+	c.fixed, c.fixedKnown = 0, false
 	switch {
 	case c.timer == nil:
 	case c.timer.exact != nil:
@@ -281,7 +275,7 @@ func (c *cell) stays() bool {
 // addFixed adds what a freed object leaves.
 func (c *cell) addFixed(m mapping.Merge, x float64) {
 	if c.fixedKnown {
-		x = combine(m, c.fixed, x)
+		x = m.Combine(c.fixed, x)
 	}
 	c.fixed, c.fixedKnown = x, true
 }

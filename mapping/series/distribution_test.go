@@ -291,7 +291,7 @@ func TestRulesOfDistributions(t *testing.T) {
 		}, decisions)
 		metric, _, _ := m.Metric(mapping.Library{}, variable)
 		assert.Equal(t, "mpit_w_seconds", metric.Name)
-		_, unsure := newMapper(t, rules.Rule{Match: rules.Match{Verbosity: "user_basic"}, Unit: "us"}).
+		_, unsure := newMapper(t, rules.Rule{Match: rules.Match{Verbosity: rules.List{"user_basic"}}, Unit: "us"}).
 			Explain(mapping.Library{}, variable)
 		assert.Empty(t, unsure, "whatever its verbosity is")
 	})

@@ -5,8 +5,8 @@
 //
 //   - The plan, made rarely: when the catalogue, the objects or the remains of freed ones have changed, or something
 //     is not 0 any more. variable.go follows the catalogue, plan.go finds the cells of handles, room.go whether there
-//     is room for new ones, remains.go adds what freed objects have counted, pairs.go finds a SIZE and its LEVEL,
-//     start.go where TIMERs with an offset begin.
+//     is room for new ones, remains.go adds what freed objects have counted, start.go finds where TIMERs
+//     with an offset begin.
 //   - Filling it, at every sample, in the order of fill.go: handle.go brings values to cells, cells.go makes series of
 //     them, distribution.go histograms of what the agent has counted.
 //   - estimate.go is both for histograms of TIMERs whose single durations nobody has counted.

@@ -36,7 +36,7 @@ func TestWhatTheExamplesDo(t *testing.T) {
 		{"wide-nodes", mapping.MPICH, mpit.Variable{Name: "x", Class: mpit.ClassLevel},
 			`mpit_x_level; by default node`},
 		{"wide-nodes", mapping.MPICH, mpit.Variable{Name: "unexpected_recvq_length", Class: mpit.ClassLevel},
-			`mpit_unexpected_recvq_length; rank both`},
+			`mpit_unexpected_recvq_length; rank keep`},
 		{"wide-nodes", mapping.OpenMPI, mpit.Variable{Name: "pml_monitoring_messages_count", Class: mpit.ClassSize,
 			Bind: mpit.BindComm}, `mpit_pml_monitoring_messages_total; elements sum; by default node`},
 		{"wide-nodes", mapping.OpenMPI, mpit.Variable{Name: "osc_monitoring_messages_sent_count",

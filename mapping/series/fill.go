@@ -20,9 +20,6 @@ func (p *plan) fill(s *mpit.Sample) {
 	for i := range p.companions {
 		p.companions[i].read()
 	}
-	for i := range p.pairs {
-		p.pairs[i].read(in)
-	}
 	for i := range s.Failed {
 		if h := p.index()[s.Failed[i].Handle]; h != nil {
 			h.failed = false

@@ -17,7 +17,7 @@ var fuzzRules = [][]rules.Rule{
 	nil,
 	{{Merge: mapping.MergeEach, Elements: mapping.ElementsPeer, Nonzero: &yes}},
 	{{Nonzero: &yes}},
-	{{Object: &no, Elements: mapping.ElementsMean, Merge: mapping.MergeMean, Buckets: []float64{1, 2}}},
+	{{Object: &no, Elements: mapping.ElementsMin, Merge: mapping.MergeMax, Buckets: []float64{1, 2}}},
 	{{Drop: &yes}},
 	{{Match: rules.Match{Class: rules.List{"counter", "timer", "size"}}, Class: "level"}},
 	{{Match: rules.Match{Regexp: "(?P<letter>.).*"}, Name: "x"}},

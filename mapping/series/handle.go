@@ -245,12 +245,10 @@ func (h *handle) readEach(in *intake, values []uint64, fresh bool) {
 		}
 		if x, reason := h.v.gauge(values[i]); reason == "" {
 			c.merge(h.v.Objects, x)
-			h.value = x
 		} else {
 			in.dropped[reason]++
 		}
 	}
-	h.ok = fresh
 }
 
 // readMerged merges the elements of a gauge, then objects. A watermark that could not be read is still what it was.
@@ -269,11 +267,8 @@ func (h *handle) readMerged(in *intake, values []uint64, fresh bool) {
 			if i == 0 {
 				h.value = x
 			} else {
-				h.value = combine(v.Elements, h.value, x)
+				h.value = v.Elements.Combine(h.value, x)
 			}
-		}
-		if v.Elements == mapping.MergeMean {
-			h.value /= float64(len(values))
 		}
 	case v.Mode != mapping.ModeWatermark:
 		h.ok = false
@@ -303,16 +298,6 @@ func (v *variable) gauge(w uint64) (float64, mapping.Reason) {
 		}
 	}
 	return x, ""
-}
-
-func combine(m mapping.Merge, a, b float64) float64 {
-	switch m {
-	case mapping.MergeMax:
-		return max(a, b)
-	case mapping.MergeMin:
-		return min(a, b)
-	}
-	return a + b
 }
 
 // distinct is how many cells a variable has for the elements of a handle: one, where they are merged.

@@ -127,38 +127,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// A ratio has the labels of its variables.
-func TestRatiosHaveLabels(t *testing.T) {
-	a := newAgent()
-	for _, name := range []string{"pool_send", "pool_recv"} {
-		a.add(mpit.Variable{Name: name, Class: mpit.ClassSize, Datatype: tULong})
-		a.add(mpit.Variable{Name: name, Class: mpit.ClassHighWatermark, Datatype: tULong})
-	}
-	for i, h := range a.handles {
-		h.values[0] = []uint64{10, 5}[i%2]
-	}
-	r := newRank(t, rules.Rule{Match: rules.Match{Regexp: "pool_(?P<side>.*)", Class: rules.List{"size"}},
-		Name: "pool_size"}, rules.Rule{Match: rules.Match{Regexp: "pool_(?P<side>.*)"}, Name: "pool_high"})
-	r.Update(a.sample())
-	assert.Equal(t, m{
-		"pool_size{side=send}": 10, "pool_size{side=recv}": 10, "pool_high{side=send}": 5, "pool_high{side=recv}": 5,
-		"pool_send_highwatermark_ratio{side=send}": 0.5, "pool_recv_highwatermark_ratio{side=recv}": 0.5,
-	}, show(r))
-}
-
-// Where elements have series of their own, an object with one element has its ratio all the same.
-func TestRatioOfOneElement(t *testing.T) {
-	a := newAgent()
-	for _, class := range []mpit.Class{mpit.ClassSize, mpit.ClassLevel} {
-		a.add(mpit.Variable{Name: "pool", Class: class, Datatype: tULong})
-	}
-	a.handles[0].values[0], a.handles[1].values[0] = 10, 5
-	r := newRank(t, rules.Rule{Elements: mapping.ElementsIndex})
-	r.Update(a.sample())
-	assert.Equal(t, m{"pool_level{index=0}": 5, "pool_size{index=0}": 10, "pool_ratio": 0.5}, show(r))
-}
-
-// Of variables that share a family, each knows its own series, also when they stand merged; a ratio is the LEVEL's.
+// Of variables that share a family, each knows its own series.
 func TestInfoOwnsSeries(t *testing.T) {
 	none := func(name string) mpit.Variable {
 		return mpit.Variable{Name: name, Class: mpit.ClassCounter, Datatype: tULong}
@@ -172,23 +141,17 @@ func TestInfoOwnsSeries(t *testing.T) {
 		a.set(name, x, 2)
 	}
 	r := NewRank(newMapper(t, rules.Rule{Match: rules.Match{Name: "mpit_calls"}, Name: "calls"},
-		rules.Rule{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls", Rank: mapping.RankBoth}),
+		rules.Rule{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)"}, Name: "calls"}),
 		variables.Process{})
 	r.Update(a.sample())
 	infos := r.Infos()
 	owners := map[string]string{}
 	for _, s := range r.Series() {
-		merged := *s.Metric
-		merged.Name = mapping.NodeName(merged.Name)
-		assert.Equal(t, s.Metric.Name, mapping.RankName(merged.Name))
-		inGroup := *s
-		inGroup.Metric = &merged
 		best, fit := "nobody", 0
 		for i := range infos {
 			if n := infos[i].Owns(s); n > fit {
 				best, fit = infos[i].Name+" "+infos[i].Class.String(), n
 			}
-			assert.Equal(t, infos[i].Owns(s), infos[i].Owns(&inGroup))
 		}
 		name := s.Metric.Name
 		for _, l := range s.Labels {
@@ -202,7 +165,5 @@ func TestInfoOwnsSeries(t *testing.T) {
 		"mpit_calls_total":   "mpit_calls COUNTER",
 		"mpit_pool_level c":  "pool LEVEL", "mpit_pool_size c": "pool SIZE",
 		"mpit_pool_highwatermark c": "pool HIGHWATERMARK",
-		"mpit_pool_ratio c":         "pool LEVEL", "mpit_pool_highwatermark_ratio c": "pool HIGHWATERMARK",
 	}, owners)
-	assert.Empty(t, mapping.RankName("mpit_calls_total"))
 }

@@ -25,12 +25,10 @@ func TestMergingByRule(t *testing.T) {
 		want     m
 		freed    m // after the first c is freed
 	}{
-		{"mean of objects", level, rules.Rule{Merge: mapping.MergeMean},
-			m{"v_level{comm=c}": 5, "v_level{comm=d}": 9}, m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}},
-		{"mean of elements", level, rules.Rule{Elements: mapping.ElementsMean},
-			m{"v_level{comm=c}": 5, "v_level{comm=d}": 4.5}, m{"v_level{comm=c}": 3.5, "v_level{comm=d}": 4.5}},
-		{"both", level, rules.Rule{Merge: mapping.MergeMean, Elements: mapping.ElementsMean},
-			m{"v_level{comm=c}": 2.5, "v_level{comm=d}": 4.5}, m{"v_level{comm=c}": 3.5, "v_level{comm=d}": 4.5}},
+		{"the largest object", level, rules.Rule{Merge: mapping.MergeMax},
+			m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}, m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}},
+		{"the least element", level, rules.Rule{Elements: mapping.ElementsMin},
+			m{"v_level{comm=c}": 4, "v_level{comm=d}": 4}, m{"v_level{comm=c}": 3, "v_level{comm=d}": 4}},
 		{"each object, where several share the name", level, rules.Rule{Merge: mapping.MergeEach},
 			m{"v_level{comm=c,object=1}": 3, "v_level{comm=c,object=3}": 7, "v_level{comm=d}": 9},
 			m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}},
@@ -39,7 +37,7 @@ func TestMergingByRule(t *testing.T) {
 			m{"v_level": 9}},
 		{"no label goes before each", level, rules.Rule{Object: &no, Merge: mapping.MergeEach}, m{"v_level": 19},
 			m{"v_level": 16}},
-		{"what counts is summed", count, rules.Rule{Merge: mapping.MergeMax, Elements: mapping.ElementsMean},
+		{"what counts is summed", count, rules.Rule{Merge: mapping.MergeMax, Elements: mapping.ElementsMax},
 			m{"v_total{comm=c}": 10, "v_total{comm=d}": 9}, m{"v_total{comm=c}": 10, "v_total{comm=d}": 9}},
 		{
 			"what counts, of each object: the freed one's remains have no number", count,
@@ -52,9 +50,6 @@ func TestMergingByRule(t *testing.T) {
 				Elements: mapping.ElementsIndex},
 			m{"v_total{index=0}": 8, "v_total{index=1}": 11}, m{"v_total{index=0}": 8, "v_total{index=1}": 11},
 		},
-		{"a watermark's mean is that of the living", high, rules.Rule{Merge: mapping.MergeMean},
-			m{"v_highwatermark{comm=c}": 3, "v_highwatermark{comm=d}": 5},
-			m{"v_highwatermark{comm=c}": 4, "v_highwatermark{comm=d}": 5}},
 		{
 			"a watermark of each object", high, rules.Rule{Merge: mapping.MergeEach},
 			m{"v_highwatermark{comm=c,object=1}": 2, "v_highwatermark{comm=c,object=3}": 4,
@@ -86,18 +81,18 @@ func TestMergingByRule(t *testing.T) {
 	}
 }
 
-// A mean is one of the objects that could be read; a part of a sum would be a lie.
-func TestMeanOfWhatCouldBeRead(t *testing.T) {
-	a := newAgent(on("mean", mpit.ClassLevel, tInt), on("sum", mpit.ClassLevel, tInt))
+// A part of a sum would be a lie.
+func TestSumOfWhatCouldBeRead(t *testing.T) {
+	a := newAgent(on("most", mpit.ClassLevel, tInt), on("sum", mpit.ClassLevel, tInt))
 	for i := range 2 {
 		x := a.object("c", 1)
-		a.set("mean", x, 2+i)
+		a.set("most", x, 2+i)
 		a.set("sum", x, 2+i)
 	}
-	a.failed[a.handles[0].ID], a.failed[a.handles[1].ID] = true, true
-	r := newRank(t, rules.Rule{Match: rules.Match{Name: "mean"}, Merge: mapping.MergeMean})
+	a.failed[a.handles[1].ID] = true
+	r := newRank(t, rules.Rule{Match: rules.Match{Name: "most"}, Merge: mapping.MergeMax})
 	r.Update(a.sample())
-	assert.Equal(t, m{"mean_level{comm=c}": 3}, show(r))
+	assert.Equal(t, m{"most_level{comm=c}": 3}, show(r))
 }
 
 // A job of 10,000 ranks: an element for each peer, of which this one has talked to three.
@@ -251,8 +246,7 @@ func TestRankModes(t *testing.T) {
 	}{
 		{none(mpit.ClassLevel, tInt), rules.Rule{}, mapping.RankNode, mapping.MergeSum},
 		{none(mpit.ClassSize, tInt), rules.Rule{Rank: mapping.RankKeep}, mapping.RankKeep, mapping.MergeSum},
-		{none(mpit.ClassLevel, tInt), rules.Rule{Rank: mapping.RankBoth, Merge: mapping.MergeMean}, mapping.RankBoth,
-			mapping.MergeMean},
+		{none(mpit.ClassLevel, tInt), rules.Rule{Merge: mapping.MergeMax}, mapping.RankNode, mapping.MergeMax},
 		{none(mpit.ClassLevel, tInt), rules.Rule{Merge: mapping.MergeEach}, mapping.RankKeep, mapping.MergeEach},
 		{none(mpit.ClassPercentage, tDouble), rules.Rule{}, mapping.RankNode, mapping.MergeMax},
 		{none(mpit.ClassHighWatermark, tInt), rules.Rule{}, mapping.RankNode, mapping.MergeMax},
@@ -278,17 +272,9 @@ func TestRankModes(t *testing.T) {
 		r.Update(newAgent(none(mpit.ClassLevel, tInt)).sample())
 		assert.Equal(t, mapping.RankKeep, r.Series()[0].Ranks())
 	})
-	t.Run("a ratio is the largest, as its watermark's rule says", func(t *testing.T) {
-		r := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"highwatermark"}}, Rank: mapping.RankBoth})
-		r.Update(newAgent(none(mpit.ClassSize, tInt), none(mpit.ClassHighWatermark, tInt)).sample())
-		require.Len(t, r.Series(), 3)
-		assert.Equal(t, "mpit_v_highwatermark_ratio", r.Series()[2].Metric.Name)
-		assert.Equal(t, mapping.RankBoth, r.Series()[2].Ranks())
-		assert.Equal(t, mapping.MergeMax, r.Series()[2].Merge())
-	})
 	t.Run("a word that is none", func(t *testing.T) {
 		_, err := variables.New(variables.Config{Rank: "all"})
-		assert.ErrorContains(t, err, "keep, node, both")
+		assert.ErrorContains(t, err, "neither keep nor node")
 	})
 }
 

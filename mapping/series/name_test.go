@@ -165,9 +165,7 @@ func TestEscapedNames(t *testing.T) {
 		{"nothing left", "ß", mpit.ClassCounter, "mpit_x#_total"},
 		{"empty", "", mpit.ClassCounter, "mpit_x#_total"},
 		{"the exporter's own", "exporter_rounds", mpit.ClassCounter, "mpit_rounds_x#_total"},
-		{"of a whole node", "node_foo", mpit.ClassLevel, "mpit_foo_level_x#"},
 		{"reserved in OpenMetrics", "objects", mpit.ClassCounter, "mpit_objects_x#_total"},
-		{"reserved for a whole node", "extreme_rank", mpit.ClassCounter, "mpit_extreme_rank_x#_total"},
 		{"looks escaped", "foo_xabcdefgh", mpit.ClassLevel, "mpit_foo_level_x#"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -435,23 +433,6 @@ func TestNamesWithUnits(t *testing.T) {
 	})
 }
 
-func TestRatiosNeverClashWithVariables(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newMapper(t)
-		name := variableNames().Draw(t, "name")
-		for _, high := range []bool{false, true} {
-			ratio := mapping.RatioFamily(name, high)
-			checkMetric(t, ratio)
-			other := mpit.Variable{Name: variableNames().Draw(t, "other"),
-				Class: mpit.Class(rapid.IntRange(0, 9).Draw(t, "class")), Datatype: mpit.DatatypeDouble}
-			got, _, ok := m.Metric(mapping.Library{}, other)
-			if ok && got.Name == ratio.Name && (other.Class != mpit.ClassPercentage || other.Name != name || high) {
-				t.Fatalf("%+v has the name of the ratio of %q", other, name)
-			}
-		}
-	})
-}
-
 func FuzzNames(f *testing.F) {
 	f.Add("foo_size", uint8(2))
 	f.Add("\xff\x00", uint8(255))
@@ -462,20 +443,4 @@ func FuzzNames(f *testing.F) {
 			checkMetric(t, m)
 		}
 	})
-}
-
-// No variable, and no rule, can have a name that belongs to ranks together.
-func TestNamesOfGroupsAreReserved(t *testing.T) {
-	for _, name := range []string{"node_v", "node", "extreme_rank", "node_extreme_rank"} {
-		for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
-			for _, list := range [][]rules.Rule{{}, {{Match: rules.Match{Name: name}, Name: "x_" + name}}} {
-				v := mpit.Variable{Name: name, Class: class, Datatype: tULong, DatatypeBytes: 8}
-				metric, _, ok := newMapper(t, list...).Metric(mapping.Library{}, v)
-				require.True(t, ok)
-				assert.False(t, strings.HasPrefix(metric.Name, mapping.NodePrefix), metric.Name)
-				both := mapping.NodePrefix + strings.TrimPrefix(metric.Name, mapping.Prefix)
-				assert.NotEqual(t, mapping.ExtremeName, strings.TrimSuffix(both, "_total"))
-			}
-		}
-	}
 }

@@ -23,7 +23,6 @@ type plan struct {
 	reading    []*handle          // those of the layout
 	sparse     []*handle          // of reading, those of variables that have a cell only once they are not 0
 	companions []companion        // of reading, those that count the events of timers
-	pairs      []pair
 	slabs      slabs
 	start      timersStart
 
@@ -72,7 +71,6 @@ func (p *plan) arrange(values []uint64) {
 	p.place(values)
 	p.takeRemains()
 	p.assignZeros() // remains make cells, too
-	p.pairUp()
 	p.sweep()
 	p.slabs = slabs{}
 	p.relist = true

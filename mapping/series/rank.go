@@ -146,7 +146,7 @@ func (r *Rank) SetRoom(shared Room) { r.room.shared = shared }
 // SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself; below zero: no limit.
 func (r *Rank) SetVariableLimit(weight int) { r.room.limit = weight }
 
-// Weight is how many series the rank has on the page for itself (RankKeep, RankBoth), as Prometheus counts them: a
+// Weight is how many series the rank has on the page for itself (RankKeep), as Prometheus counts them: a
 // histogram is as many as it has lines. Room that is kept for a value outside of a STATE's enumeration counts as
 // well.
 func (r *Rank) Weight() int { return r.room.used }

@@ -176,19 +176,6 @@ func TestUnitsAndScales(t *testing.T) {
 		"micro_time_seconds count": 1}, show(r))
 }
 
-func TestAPercentageOfTheLibraryGoesBeforeARatio(t *testing.T) {
-	a := newAgent(mpit.Variable{Name: "q", Class: mpit.ClassSize, Datatype: tInt},
-		mpit.Variable{Name: "q", Class: mpit.ClassLevel, Datatype: tInt},
-		mpit.Variable{Name: "q", Class: mpit.ClassPercentage, Datatype: tDouble})
-	for _, h := range a.handles {
-		h.values[0] = 4
-	}
-	a.handles[2].values[0] = math.Float64bits(0.3)
-	r := newRank(t)
-	r.Update(a.sample())
-	assert.Equal(t, m{"q_size": 4, "q_level": 4, "q_ratio": 0.3}, show(r))
-}
-
 func TestWrapsAndResets(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -605,36 +592,6 @@ func TestSumsAreFinite(t *testing.T) {
 			show(r))
 	}
 	assert.Equal(t, uint64(6), r.Dropped()[mapping.ReasonNotANumber])
-}
-
-func TestRatiosArePerObject(t *testing.T) {
-	a := newAgent(on("mem", mpit.ClassSize, tULong), on("mem", mpit.ClassHighWatermark, tULong),
-		on("mem", mpit.ClassLevel, tULong))
-	r := newRank(t)
-	x, y := a.object("c", 1), a.object("c", 1)
-	for _, v := range []struct {
-		object uint32
-		values [3]int
-	}{{x, [3]int{10, 8, 2}}, {y, [3]int{100, 1, 1}}} {
-		k := 0
-		for _, h := range a.handles {
-			if h.Object == v.object {
-				h.values[0] = uint64(v.values[k])
-				k++
-			}
-		}
-	}
-	r.Update(a.sample())
-	assert.Equal(t, m{"mem_size{comm=c}": 110, "mem_highwatermark{comm=c}": 8, "mem_level{comm=c}": 3,
-		"mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.2}, show(r))
-	a.free(x)
-	r.Update(a.sample())
-	assert.Equal(t, m{"mem_size{comm=c}": 100, "mem_highwatermark{comm=c}": 8, "mem_level{comm=c}": 1,
-		"mem_highwatermark_ratio{comm=c}": 0.8, "mem_ratio{comm=c}": 0.01}, show(r),
-		"the freed object's highest share stays with its watermark")
-	a.free(y)
-	r.Update(a.sample())
-	assert.Equal(t, m{"mem_highwatermark{comm=c}": 8, "mem_highwatermark_ratio{comm=c}": 0.8}, show(r))
 }
 
 // A renamed object counts under its new name from there; what it had counted stays under the old one.

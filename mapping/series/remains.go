@@ -104,15 +104,12 @@ func (v *variable) watermarks(rm *mpit.Remain) []float64 {
 		case n == 0:
 			all = x
 		default:
-			all = combine(v.Elements, all, x)
+			all = v.Elements.Combine(all, x)
 		}
 		n++
 	}
 	if v.Each != "" || n == 0 {
 		return marks
-	}
-	if v.Elements == mapping.MergeMean {
-		all /= float64(n)
 	}
 	return []float64{all}
 }

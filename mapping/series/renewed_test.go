@@ -1,7 +1,6 @@
 package series
 
 import (
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -36,60 +34,9 @@ func TestNumbersUsedAgainGiveTheirRoomBack(t *testing.T) {
 		require.Equal(t, used, r.room.used)
 		require.Equal(t, reserved, r.room.reserved)
 		require.Len(t, r.all, order)
-		require.Len(t, slices.DeleteFunc(slices.Clone(r.all), func(v *variable) bool { return !v.of.IsRatio() }), 1)
 		require.Len(t, r.timers[r.byID[2]], i%2)
 	}
 	assert.Empty(t, r.Dropped())
-}
-
-func TestRatioWithoutRoomIsCountedOnce(t *testing.T) {
-	mapper := func() *variables.Mapper {
-		m, err := variables.New(variables.Config{MaxFamilies: 4}) // a user has half of them
-		require.NoError(t, err)
-		return m
-	}
-	a := newAgent(on("x", mpit.ClassSize, tULong), on("x", mpit.ClassLevel, tULong))
-	a.object("a", 1)
-	r := NewRank(mapper(), variables.Process{})
-	for range 3 {
-		r.Update(a.sample())
-		assert.Equal(t, map[mapping.Reason]uint64{mapping.ReasonFamiliesOverMax: 1}, r.Dropped())
-		r.Reload(mapper(), a.after(time.Second).now())
-	}
-}
-
-// The values of a reading that failed mean nothing, not even to the share of a size.
-func TestRatioOfElementsThatCouldNotBeRead(t *testing.T) {
-	a := newAgent(on("x", mpit.ClassSize, tULong), on("x", mpit.ClassHighWatermark, tULong))
-	o := a.object("a", 2)
-	a.set("x", o, 100, 100)
-	watermark := a.handles[1]
-	watermark.values = []uint64{50, 50}
-	r := newRank(t)
-	r.Update(a.sample())
-	assert.Equal(t, 0.5, show(r)["x_highwatermark_ratio{comm=a}"])
-	watermark.values = []uint64{0, 0}
-	a.failed[watermark.ID] = true
-	r.Update(a.after(time.Second).sample())
-	assert.NotContains(t, show(r), "x_highwatermark_ratio{comm=a}")
-	assert.Equal(t, 50.0, show(r)["x_highwatermark{comm=a}"])
-}
-
-// The highest share of an object that was freed stays when rules change that don't concern it.
-func TestShareOfAFreedObjectOutlivesAReload(t *testing.T) {
-	a := newAgent(on("x", mpit.ClassSize, tULong), on("x", mpit.ClassHighWatermark, tULong))
-	freed := a.object("a", 1)
-	a.object("b", 1)
-	a.handle("x", freed).values[0] = 100
-	a.handles[1].values[0] = 50
-	r := newRank(t)
-	r.Update(a.sample())
-	a.free(freed)
-	r.Update(a.after(time.Second).sample())
-	require.Equal(t, 0.5, show(r)["x_highwatermark_ratio{comm=a}"])
-	reload(t, r, a.after(time.Second), rules.Rule{Match: rules.Match{Name: "y"}, Drop: &yes})
-	r.Update(a.sample())
-	assert.Equal(t, 0.5, show(r)["x_highwatermark_ratio{comm=a}"])
 }
 
 // A variable that found no room is asked again when rules change, for these may have made some.

@@ -17,7 +17,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("rank: node\nlimits: {series: 5}\nidentity: [{source_labels: [env_X], regex: (.*), target_label: jobid, " +
 		"replacement: $1}]\n")
 	f.Add("rules:\n- match: {library: [mpich], version: '>=4 <5', name: a*?, class: timer, bind: none, verbosity: " +
-		"<=user_all}\n  name: x_$1\n  unit: '{x}'\n")
+		"user_all}\n  name: x_$1\n  unit: '{x}'\n")
 	f.Add("rules:\n- match: {regexp: '(?P<a>x)(.*)'}\n  name: ${a}\n  companion: $2\n  buckets: [1, 2]\n  drop: " +
 		"false\n  scale: 1e3\n")
 	f.Add("rules: [{match: {name: !!binary /w==}, help: !!binary /w==, name: x_$1, class: &a level, unit: *a}]\n")

@@ -11,7 +11,6 @@ import (
 type variable struct {
 	*mapping.Spec                     // of's, as of the plan
 	of            *variables.Variable // in the catalogue
-	ratio         *variable           // that it is a part of; nil: none
 
 	list     []*cell      // sorted
 	overflow *overflow    // nil: everything has found room
@@ -119,7 +118,6 @@ func (vs *variableSet) follow(c *variables.Catalogue, again bool) {
 		if with := known[v.of.With]; with != nil {
 			vs.timers[with] = append(vs.timers[with], v)
 		}
-		v.ratio = known[c.Ratio(v.of)]
 	}
 	vs.byID = vs.byID[:0]
 	for _, of := range c.ByID() {

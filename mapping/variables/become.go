@@ -60,9 +60,6 @@ func (c *Catalogue) resolve(list []*Variable) {
 			v.Since = max(v.Since, mapping.UnixNano(c.process.Older))
 		}
 	}
-	for _, v := range fresh {
-		c.findRatio(v)
-	}
 }
 
 // doubtful says whether nobody can vouch for what the variable had counted before this exporter met its process: it
@@ -106,87 +103,19 @@ func (c *Catalogue) join(v *Variable, want *mapping.Wanted) (_ mapping.Reason, w
 	default:
 		return reason, ""
 	}
-	labels := v.labelKey()
-	if other := c.families.part(metric, labels); other != nil {
+	key := part{metric, v.labelKey()}
+	if other := c.parts[key]; other != nil {
 		c.mapper.families.release(metric)
 		return mapping.ReasonLabelConflict, fmt.Sprintf("%s is already made of %s, class %s, with the same labels",
 			want.Name, mapping.Fold(other.Info.Name, 200), mapping.NameOf(other.Info.Class))
 	}
-	if c.families.first[metric] == nil && len(c.families.first) >= maxRankFamilies {
+	if len(c.parts) >= maxParts {
 		c.mapper.families.release(metric)
 		return mapping.ReasonFamiliesOverMax, ""
 	}
 	v.Metric = metric
-	c.families.hold(v, labels)
+	c.parts[key] = v
 	return "", ""
-}
-
-// findRatio makes the ratio of a variable that shares its name with a SIZE, or is that SIZE.
-func (c *Catalogue) findRatio(v *Variable) {
-	if v.Metric == nil || v.Info.Name == "" || v.Real != mpit.ClassSize && v.Real != mpit.ClassLevel &&
-		v.Real != mpit.ClassHighWatermark {
-		return
-	}
-	find := func(really mpit.Class) *Variable {
-		for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
-			if o := c.named(variableKey{v.Info.Name, class}); o != nil && o.Metric != nil && o.Real == really {
-				return o
-			}
-		}
-		return nil
-	}
-	size := find(mpit.ClassSize)
-	if size == nil {
-		return
-	}
-	for _, class := range []mpit.Class{mpit.ClassLevel, mpit.ClassHighWatermark} {
-		part := find(class)
-		key := variableKey{v.Info.Name, levelRatio}
-		if class == mpit.ClassHighWatermark {
-			key.class = highRatio
-		}
-		if part == nil || part.Info.Bind != size.Info.Bind || part.Unit != size.Unit || c.ratios[key] != nil ||
-			c.refused[key] != "" {
-			continue
-		}
-		want := mapping.RatioFamily(v.Info.Name, class == mpit.ClassHighWatermark)
-		metric, reason := c.mapper.families.acquire(*want, c.process.User, func() string { return want.Help })
-		if reason != "" {
-			if c.refused == nil {
-				c.refused = map[variableKey]mapping.Reason{}
-			}
-			c.refused[key] = reason
-			c.dropped[reason]++
-			continue
-		}
-		ratio := c.former[key]
-		if ratio == nil {
-			ratio = &Variable{Info: &mpit.Variable{Name: key.name, Class: key.class}, Wanted: true}
-		}
-		ratio.Spec = c.mapper.specs.share(mapping.RatioOf(part.Spec, metric), nil)
-		ratio.Meaning = ratio.means()
-		labels := ratio.labelKey()
-		if c.families.part(metric, labels) != nil {
-			c.mapper.families.release(metric)
-			continue // the library has a PERCENTAGE of that name itself
-		}
-		c.families.hold(ratio, labels)
-		c.ratios[key] = ratio
-		c.all = append(c.all, ratio)
-	}
-}
-
-// Ratio returns the ratio of a LEVEL or watermark; nil: it has none.
-func (c *Catalogue) Ratio(v *Variable) *Variable {
-	switch {
-	case v.Metric == nil:
-		return nil
-	case v.Real == mpit.ClassLevel:
-		return c.ratios[variableKey{v.Info.Name, levelRatio}]
-	case v.Real == mpit.ClassHighWatermark:
-		return c.ratios[variableKey{v.Info.Name, highRatio}]
-	}
-	return nil
 }
 
 // means stands for what the values of the variable's series are, but for HELP and what is made of several ranks: 0 is

@@ -20,14 +20,11 @@ type Catalogue struct {
 
 	variables *mpit.Variables // as the agent told them last
 
-	byID     []*Variable // by mpit.Variable.ID
-	byKey    []*Variable // sorted, without those that another one's key is taken by
-	ratios   map[variableKey]*Variable
-	former   map[variableKey]*Variable      // ratios of the rules before, while a reload goes on
-	refused  map[variableKey]mapping.Reason // ratios that are left out, each counted once; nil: none
-	all      []*Variable                    // those of ratios too
-	families holdings                       // that this process has
-	dropped  map[mapping.Reason]uint64
+	byID    []*Variable        // by mpit.Variable.ID
+	byKey   []*Variable        // sorted, without those that another one's key is taken by
+	all     []*Variable        // as they came
+	parts   map[part]*Variable // those that are shown
+	dropped map[mapping.Reason]uint64
 
 	reloading *reloading // rules have changed since the last Update; nil: they haven't
 }
@@ -36,7 +33,7 @@ type Catalogue struct {
 // Update of its Catalogue alone.
 type Variable struct {
 	*mapping.Spec
-	Info    *mpit.Variable // as the agent told it; of a ratio, which no agent tells of, its name alone
+	Info    *mpit.Variable // as the agent told it
 	With    *Variable      // companion of a timer; nil: none
 	Since   int64          // what has begun before counts from here on, in Unix nanoseconds; 0: all of it counts
 	Meaning uint32         // stands for what the values of its series are; 0: it has none
@@ -45,9 +42,6 @@ type Variable struct {
 	left    *leftOut // nil: it isn't
 	adopted bool     // it is the companion of a timer
 }
-
-// IsRatio says whether the variable is made of two others: a share of a LEVEL or high watermark in a SIZE.
-func (v *Variable) IsRatio() bool { return v.Info.Class == highRatio || v.Info.Class == levelRatio }
 
 // leftOut says why a variable is not shown.
 type leftOut struct {
@@ -61,16 +55,18 @@ type variableKey struct {
 	class mpit.Class // as declared
 }
 
+// part is what is of one variable: the series of a family that have these labels (labelKey).
+type part struct {
+	metric *mapping.Metric
+	labels string
+}
+
 const (
-	// maxRankFamilies bounds what one rank can take of Config.MaxFamilies. The largest library known has 1,100
-	// variables.
-	maxRankFamilies = 8192
-	// highRatio and levelRatio stand for a class in the keys of ratios.
-	highRatio  mpit.Class = 254
-	levelRatio mpit.Class = 253
+	// maxParts bounds what one rank can take of Config.MaxFamilies. The largest library known has 1,100 variables.
+	maxParts = 8192
 
 	// distribution stands for the class in the keys of distributions: they are no timers with a companion.
-	distribution mpit.Class = 252
+	distribution mpit.Class = 254
 )
 
 // Process is what a Rank has to know of its process.
@@ -87,12 +83,12 @@ type Process struct {
 // NewCatalogue makes the Catalogue of a process, which has no variables yet.
 func (m *Mapper) NewCatalogue(p Process) *Catalogue {
 	return &Catalogue{
-		mapper: m, process: p, rules: m.rules.ForLibrary(p.Library), ratios: map[variableKey]*Variable{},
-		families: newHoldings(), dropped: map[mapping.Reason]uint64{},
+		mapper: m, process: p, rules: m.rules.ForLibrary(p.Library),
+		parts: map[part]*Variable{}, dropped: map[mapping.Reason]uint64{},
 	}
 }
 
-// All is all variables, those of ratios too. The slice is the Catalogue's, good until the next Update.
+// All is all variables. The slice is the Catalogue's, good until the next Update.
 func (c *Catalogue) All() []*Variable { return c.all }
 
 // ByID is the variables as the agent counts them. The slice is the Catalogue's, good until the next Update.
@@ -239,25 +235,17 @@ func (c *Catalogue) forget(v *Variable) {
 	if i, found := find(c.byKey, v.key()); found && c.byKey[i] == v {
 		c.byKey = slices.Delete(c.byKey, i, i+1)
 	}
-	c.takeOut(v)
-	for _, class := range []mpit.Class{levelRatio, highRatio} {
-		key := variableKey{v.Info.Name, class}
-		delete(c.refused, key)
-		if ratio := c.ratios[key]; ratio != nil && (v.Real == mpit.ClassSize || c.Ratio(v) == ratio) {
-			c.takeOut(ratio)
-			delete(c.ratios, key)
-		}
-	}
-}
-
-func (c *Catalogue) takeOut(v *Variable) {
 	c.all = slices.DeleteFunc(c.all, func(o *Variable) bool { return o == v })
 	c.giveBack(v)
 }
 
 // giveBack lets go of a variable's part of its family.
 func (c *Catalogue) giveBack(v *Variable) {
-	if v.Metric != nil && c.families.release(v) {
+	if v.Metric == nil {
+		return
+	}
+	if key := (part{v.Metric, v.labelKey()}); c.parts[key] == v {
+		delete(c.parts, key)
 		c.mapper.families.release(v.Metric)
 	}
 }

@@ -3,7 +3,7 @@
 //
 // A [Mapper] holds the rules and the families of one exporter; all ranks share it. A [Catalogue] is the variables of
 // one process. [Catalogue.Update] takes in what the agent tells of them; begin there, then read become.go (what a
-// variable becomes), holdings.go and families.go (which names it may have), reload.go (what other rules change).
+// variable becomes), families.go (which names it may have), reload.go (what other rules change).
 //
 // It sees no values. What those become is package series, which follows a Catalogue.
 package variables

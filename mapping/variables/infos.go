@@ -18,8 +18,7 @@ type Info struct {
 	Metric    *mapping.Metric // nil: not shown, for Reason
 	Reason    mapping.Reason
 	// what Reason does not say by itself, for a log: whose family it would be in a ReasonTypeConflict
-	Why   string
-	Ratio *mapping.Metric // of a LEVEL or watermark: its share in the SIZE of the same name; nil: none
+	Why string
 
 	spec *mapping.Spec // shared, so that what two ranks have can be compared
 }
@@ -29,16 +28,13 @@ func (i *Info) ByPeer() bool {
 	return slices.ContainsFunc(i.spec.Labels, func(l mapping.Label) bool { return l.Name == string(mapping.ElementsPeer) })
 }
 
-// Owns says how well a series fits the variable: one of Metric or Ratio, or of the family that a Group made of these.
+// Owns says how well a series fits the variable: one of Metric.
 // Of several variables that share a family, the series is that one's which it fits best; 0: it is none of its series.
 func (i *Info) Owns(s *mapping.Series) int {
 	has := func(name string, such func(value string) bool) bool {
 		return slices.ContainsFunc(s.Labels, func(l mapping.Label) bool { return l.Name == name && such(l.Value) })
 	}
-	of := func(m *mapping.Metric) bool {
-		return m != nil && (s.Metric == m || s.Metric.Name == m.Name || s.Metric.Name == mapping.NodeName(m.Name))
-	}
-	if !of(i.Metric) && !of(i.Ratio) {
+	if i.Metric == nil || s.Metric.Name != i.Metric.Name {
 		return 0
 	}
 	for _, l := range i.spec.Labels {
@@ -67,9 +63,6 @@ func (c *Catalogue) Infos() []Info {
 		}
 		if v.left != nil {
 			infos[i].Reason, infos[i].Why = v.left.reason, v.left.why
-		}
-		if ratio := c.Ratio(v); ratio != nil {
-			infos[i].Ratio = ratio.Metric
 		}
 	}
 	return infos

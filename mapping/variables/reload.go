@@ -1,7 +1,6 @@
 package variables
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -32,12 +31,7 @@ func (c *Catalogue) reload() {
 	}
 	c.Close()
 	c.mapper, c.rules, c.reloading = c.reloading.mapper, c.reloading.mapper.rules.ForLibrary(c.process.Library), nil
-	c.families, c.former, c.ratios = newHoldings(), c.ratios, map[variableKey]*Variable{}
-	c.all = slices.DeleteFunc(c.all, func(v *Variable) bool { return v.IsRatio() })
-	for _, reason := range c.refused {
-		c.dropped[reason]-- // or it would be counted twice
-	}
-	c.refused = nil
+	c.parts = map[part]*Variable{}
 	for _, v := range c.byKey {
 		if v.left != nil {
 			c.dropped[v.left.reason]-- // or it would be counted twice
@@ -46,7 +40,6 @@ func (c *Catalogue) reload() {
 		v.adopted, v.With = false, nil
 	}
 	c.resolve(c.all)
-	c.former = nil
 	for _, v := range c.byKey {
 		was := had[v]
 		if v.Meaning == was {

@@ -23,7 +23,7 @@ static const char *const variables[] = {
 	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_QOS",
 	"SLURM_JOB_USER",
 	"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_HET_JOB_ID", "SLURM_HET_SIZE", "SLURM_CLUSTER_NAME",
-	"SLURMD_NODENAME",
+	"SLURMD_NODENAME", "SLURM_NODEID", "SLURM_STEP_TASKS_PER_NODE",
 	/* PBS, LSF, Flux, Grid Engine, HTCondor */
 	"PBS_JOBID", "PBS_JOBNAME", "PBS_QUEUE", "PBS_ARRAY_INDEX",
 	"LSB_JOBID", "LSB_JOBINDEX", "LSB_JOBNAME", "LSB_QUEUE",
@@ -33,6 +33,8 @@ static const char *const variables[] = {
 	/* launchers */
 	"PMIX_NAMESPACE", "PMIX_RANK", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "PMI_KVS", "PMI_RANK", "PMI_SPAWNED",
 	"PALS_APID", "PALS_RANKID", "ALPS_APP_ID", "I_MPI_HYDRA_JOB_ID",
+	/* how many ranks they start on the node */
+	"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
 	/* Kubernetes: what its pods have, what the MPI Operator sets, what a pod may be given through the downward API */
 	"KUBERNETES_SERVICE_HOST", "K_MPI_JOB_ROLE", "OMPI_MCA_orte_default_hostfile", "K_MPI_JOB_NAME", "POD_NAME",
 	"POD_NAMESPACE",

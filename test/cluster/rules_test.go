@@ -25,7 +25,7 @@ import (
 // a group takes, that doesn't depend on what else the machine does.
 func BenchmarkRules(b *testing.B) {
 	nodes, ranks := number(b, "BENCH_NODES", 32), number(b, "BENCH_RANKS", 32)
-	const speed, evaluations = 8, 10
+	const speed, evaluations = 8, 40
 	m := &machine{arrival: math.MaxInt64} // no other job comes
 	for i := range nodes {
 		m.nodes = append(m.nodes, node{running: &place{job: &job{end: math.MaxInt64}, index: i}})
@@ -41,10 +41,18 @@ func BenchmarkRules(b *testing.B) {
 	e.gone.Store(true) // what follows costs nothing but what is asked
 	time.Sleep(2 * time.Minute / speed)
 
+	used := func() float64 {
+		now, err := itself(b.Context(), prometheus, "process_cpu_seconds_total")
+		require.NoError(b, err)
+		return now["process_cpu_seconds_total"]
+	}
+	const quiet = 20 * time.Second
+	idle := -used()
+	time.Sleep(quiet)
+	idle = (idle + used()) / quiet.Seconds() // of a core, without questions
 	all := 0.0
 	for _, r := range expressions(b, files, interval/speed) {
-		before, err := itself(b.Context(), prometheus, "process_cpu_seconds_total")
-		require.NoError(b, err)
+		before, begun := used(), time.Now()
 		for range evaluations {
 			response, err := http.Get(prometheus.URL() + "/api/v1/query?" + url.Values{"query": {"count(" + r.Expr + ")"},
 				"time": {strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64)}}.Encode())
@@ -55,13 +63,12 @@ func BenchmarkRules(b *testing.B) {
 			require.NoError(b, response.Body.Close())
 			require.Equal(b, "success", answer.Status, answer.Error)
 		}
-		now, err := itself(b.Context(), prometheus, "process_cpu_seconds_total")
-		require.NoError(b, err)
-		cost := (now["process_cpu_seconds_total"] - before["process_cpu_seconds_total"]) / evaluations /
-			float64(nodes*ranks) * r.PerMinute / speed
+		cost := max(0, used()-before-idle*time.Since(begun).Seconds()) / evaluations / float64(nodes*ranks) *
+			r.PerMinute / speed
 		all += cost
 		b.Logf("%8.1f us  %s", cost*1e6, r.Name)
 	}
+	b.Logf("%8.3f    of a core without questions", idle)
 	b.ReportMetric(all*1e3, "ms/rank/min")
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/VictoriaMetrics/metricsql"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/assert"
@@ -190,8 +191,11 @@ func TestQueriesWithoutNativeHistograms(t *testing.T) {
 				for _, v := range d.Templating.List {
 					query = fill(query, map[string]string{v.Name: "mpit_some_family"})
 				}
-				_, err := parse(fill(query, map[string]string{"__rate_interval": "1m0s", "__range": "1h", "__interval": "15s"}))
+				query = fill(query, map[string]string{"__rate_interval": "1m0s", "__range": "1h", "__interval": "15s"})
+				_, err := parse(query)
 				require.NoError(t, err, p.Title)
+				_, err = metricsql.Parse(query)
+				require.NoError(t, err, "%s %s: %s", p.Title, q.RefID, query)
 				assert.NotRegexp(t, `histogram_(sum|count|avg|fraction)`, query, p.Title)
 			}
 		}

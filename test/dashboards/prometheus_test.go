@@ -59,7 +59,7 @@ func observe(t *testing.T) []site {
 	t.Helper()
 	rules := filepath.Join(t.TempDir(), "rules.yaml")
 	require.NoError(t, os.WriteFile(rules, []byte("rules:\n  - match: {library: mvapich, class: highwatermark}\n"+
-		"    rank: both\n"), 0o600))
+		"    rank: node\n"), 0o600))
 	flags := []string{"--retention=10s", "--timer-interval=200ms", "--cvar.name=btl_base_*"}
 	receiver, err := otlptest.Start(otlptest.Options{Protocol: otlptest.HTTP})
 	require.NoError(t, err)
@@ -397,7 +397,6 @@ var onlySimulated = []string{
 	// States, shares and watermarks: see docs/metrics.md for who has some.
 	"By what it is bound to: simulated",
 	"Rank by rank: simulated",
-	"Watermarks of several ranks together: mvapich2-2.3",
 	"Which rank holds a watermark: simulated",
 	// Other builds of Open MPI and MPICH, and other libraries.
 	"Bytes that unexpected messages take up: mpich-3.4",

@@ -275,10 +275,8 @@ func (s site) testShares(t *testing.T, job profiled, ofAll, ofJob map[string]str
 		if row.labels["jobid"] != job.id {
 			continue
 		}
-		useful, waiting := row.values[letter(t, jobs, "Useful")], row.values[letter(t, jobs, "Waiting")]
-		assert.Greater(t, waiting, 0.1, job.id)
-		assert.Greater(t, useful, waiting, job.id)
-		assert.LessOrEqual(t, useful+waiting, 1.001, job.id)
+		useful := row.values[letter(t, jobs, "Useful")]
+		assert.True(t, useful > 0.3 && useful < 1, "%s: %v", job.id, useful)
 		return
 	}
 	assert.Fail(t, "no row", job.id)

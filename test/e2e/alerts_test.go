@@ -23,11 +23,13 @@ import (
 // harness.RulesInSeconds.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
-	limits := filepath.Join(t.TempDir(), "limits.yaml")
+	limits, shares := filepath.Join(t.TempDir(), "limits.yaml"), filepath.Join(t.TempDir(), "shares.yaml")
 	writeFile(t, limits, "limits: {series_per_variable: 5}\n")
+	writeFile(t, shares, `rules: [{match: {name: pool}, unit: "%"}]`)
+	node := []string{"--cvar.name=knob", "--cvar.interval=1s", "--config.file=" + shares}
 	var (
-		near    = suite.Exporter(t, "--cvar.name=knob", "--cvar.interval=1s")
-		far     = suite.Exporter(t, "--cvar.name=knob", "--cvar.interval=1s") // another node of the same jobs
+		near    = suite.Exporter(t, node...)
+		far     = suite.Exporter(t, node...) // another node of the same jobs
 		killed  = suite.Exporter(t)
 		limited = suite.Exporter(t, "--config.file="+limits)
 	)
@@ -191,7 +193,6 @@ func alertLibrary(rank, size int) *fixture.Library {
 			plain("unexpected_recvq_length", mpit.ClassLevel, 0),
 			plain("unexpected_messages", mpit.ClassHighWatermark, 0),
 			plain("buffers", mpit.ClassPercentage, 0),
-			plain("pool", mpit.ClassSize, 100),
 			plain("pool", mpit.ClassHighWatermark, 10),
 			plain("credits", mpit.ClassLowWatermark, 64),
 			plain("nic_sent_bytes_count", mpit.ClassCounter, 0),

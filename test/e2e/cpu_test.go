@@ -128,6 +128,36 @@ func throttled(t *testing.T, group string) float64 {
 	return 0
 }
 
+// Under a filter of system calls that has come since MPI_Init the kernel isn't asked any more: what it said before is
+// forgotten, and the exporter counts the rank.
+func TestCPUUnderAFilter(t *testing.T) {
+	t.Parallel()
+	const unknown = "mpit_exporter_ranks_without_cpu_times"
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			exporter := suite.Exporter(t)
+			run := suite.Run(t, harness.Job{MPI: mpi, Program: "guest.c", Args: []string{"denying_connections", harness.HoldDir},
+				Env: []string{"UCX_TLS=self,sm"}, Alone: true, Socket: exporter.Socket, Exec: []string{"--calls"}})
+			run.AtHold(t, "up")
+			exporter.Await(t, "what the kernel says", all(up(run), expect(unknown, nil, 0)))
+			run.Release(t, "up")
+			run.AtHold(t, "done")
+			var list api.RankList
+			exporter.GetJSON(t, "/api/v1/ranks", &list)
+			require.Len(t, list.Ranks, 1)
+			if !strings.Contains(readProc(t, list.Ranks[0].PID, "status"), "\nSeccomp:\t2\n") {
+				t.Skip("this system takes no filter of system calls: not tested")
+			}
+			exporter.Await(t, "a rank of which it isn't known", all(up(run), expect(unknown, nil, 1)))
+			c := cpuOf(t, exporter, 0)
+			assert.NotNil(t, c.Seconds, "the process's own clock goes on")
+			c.Seconds = nil
+			assert.Equal(t, api.CPU{}, c)
+			run.Finish(t, "done")
+		})
+	}
+}
+
 // sameCPU says where a rank's figures are not those that it has written. At the hold point they stand still, but for
 // what holding costs the process.
 func sameCPU(t *testing.T, run *harness.Run, c api.CPU, rank int) error {

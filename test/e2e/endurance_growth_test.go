@@ -140,7 +140,7 @@ func (e *endurance) pprof(t *testing.T, profile string) string {
 	return string(body)
 }
 
-func readProc(t *testing.T, pid int, file string) string {
+func readProc(t testing.TB, pid int, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func readProc(t *testing.T, pid int, file string) string {
 }
 
 // numberIn finds a number in a text.
-func numberIn(t *testing.T, text, pattern string) int {
+func numberIn(t testing.TB, text, pattern string) int {
 	t.Helper()
 	found := regexp.MustCompile(pattern).FindStringSubmatch(text)
 	require.NotNil(t, found, "no %s in %s", pattern, clip(text))

@@ -19,15 +19,12 @@ func ruleFile(t *testing.T, text string) string {
 	return "--config.file=" + path
 }
 
-// One series stands for all ranks of a node: the sum of what they have counted, the largest of their watermarks with
-// whose it is.
+// One series stands for all ranks of a node: the sum of what they have counted.
 func TestRanksTogether(t *testing.T) {
 	t.Parallel()
 	exporter := suite.Exporter(t, ruleFile(t, `
 rank: node
 rules:
-  - match: {library: openmpi, name: coll_monitoring_a2a_*}
-    rank: both
   - match: {library: openmpi, name: pml_ob1_posted_recvq_length}
     rank: keep
 `))
@@ -45,11 +42,8 @@ rules:
 			expect(allToOneBytes, ring, n*bytes*(ranks-1)),
 			countedForPeers(mpi, expect(putMessages, job.With("comm", "MPI_COMM_WORLD"), n*ranks)),
 			absent(oneToAllCalls, job.With("rank", "0")),
-			counted(run, allToAllCalls, "sums", always(n)),
-			expect("mpit_node_coll_monitoring_a2a_count_total", sums, n*ranks),
-			expect("mpit_node_coll_monitoring_a2a_bytes_total", sums, n*8*(ranks-1)*ranks),
-			absent("mpit_node_coll_monitoring_a2a_count_total", job.With("rank", "0")),
-			absent("mpit_node_coll_monitoring_o2a_count_total", job),
+			expect(allToAllCalls, sums, n*ranks), expect("mpit_coll_monitoring_a2a_bytes_total", sums, n*8*(ranks-1)*ranks),
+			absent(allToAllCalls, job.With("rank", "0")),
 		)
 	}
 	run.AtHold(t, "ready")
@@ -65,31 +59,6 @@ rules:
 	exporter.Await(t, "sums over the ranks at the end", all(up(run), sent(2*rounds)))
 	run.Finish(t, "done")
 	exporter.Await(t, "sums over ended ranks", all(ended(run, "finalize"), sent(2*rounds), healthy))
-}
-
-// The extreme of a watermark over all ranks has the number of the rank that holds it.
-func TestExtremeRank(t *testing.T) {
-	t.Parallel()
-	exporter := suite.Exporter(t, ruleFile(t, `
-rules:
-  - match: {name: pml_ob1_unexpected_msgq_length}
-    class: highwatermark
-    name: unexpected_messages
-    rank: node
-`))
-	run := suite.Run(t, harness.Job{
-		MPI: harness.OpenMPI(t), Program: "unexpected.c", Args: []string{"137", harness.HoldDir},
-		Socket: exporter.Socket,
-	})
-	backlog := harness.Labels{"jobid": run.ID, "comm": "backlog"}
-	run.AtHold(t, "queued")
-	exporter.Await(t, "137 unexpected messages in rank 1",
-		all(up(run), expect("mpit_unexpected_messages", backlog, 137),
-			expect("mpit_node_extreme_rank", backlog.With("metric", "mpit_unexpected_messages"), 1)))
-	run.Release(t, "queued")
-	// what stands there then is the last that was seen: the library has a level, whatever the rule calls it
-	run.Finish(t, "drained")
-	exporter.Await(t, "the ended job", ended(run, "finalize"))
 }
 
 // Over the limit the newest communicators stand together in one series, and nothing of what is counted is lost, be

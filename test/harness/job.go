@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type Job struct {
 	Bare    bool     // without the agent
 	Socket  string   // where the agent looks for an exporter
 	Exec    []string // flags of "mpit-exporter exec"
+	Binary  string   // the exporter that exec is of, beside its libraries; empty: Suite.Binary
 	Before  []string // a command in front of "mpit-exporter exec"
 	Wrap    []string // a command in front of the program, such as valgrind
 	ID      string   // MPIT_JOB_ID; empty: one of its own
@@ -68,7 +70,7 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 	}
 	command = append(command, job.Before...)
 	if !job.Bare {
-		command = append(command, s.ExecCommand(job.Exec...)...)
+		command = append(command, execCommand(cmp.Or(job.Binary, s.Binary()), job.Exec...)...)
 	}
 	command = append(command, job.Wrap...)
 	switch {
@@ -107,12 +109,14 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 
 // ExecCommand returns the beginning of a command line that runs a program under the agent. With --monitoring, Open
 // MPI's component is on: exec leaves that to those who know that their program runs with it.
-func (s *Suite) ExecCommand(flags ...string) []string {
+func (s *Suite) ExecCommand(flags ...string) []string { return execCommand(s.Binary(), flags...) }
+
+func execCommand(binary string, flags ...string) []string {
 	var command []string
 	if slices.Contains(flags, "--monitoring") {
 		command = []string{"env", "OMPI_MCA_pml_monitoring_enable=2"}
 	}
-	return append(append(append(command, s.Binary(), "exec"), flags...), "--")
+	return append(append(append(command, binary, "exec"), flags...), "--")
 }
 
 // HoldDir is the directory that stands for HoldDir in the job's arguments.

@@ -34,6 +34,9 @@ func TestReportPage(t *testing.T) {
 	u.await(`document.querySelector(".verdict")?.textContent.includes("for rank 2 on ")`)
 	assert.Equal(t, 4, evaluate[int](u, `document.querySelector("table.matrix").rows.length`))
 	assert.Empty(t, evaluate[[]string](u, `performance.getEntriesByType("resource").map((e) => e.name)`))
+	u.do(chromedp.EmulateViewport(1000, 900))
+	assert.Empty(t, evaluate[[]string](u, `[...document.querySelectorAll(".scroll")].filter((e) =>
+		e.scrollWidth > e.clientWidth).map((e) => e.ariaLabel + ": " + e.scrollWidth + " px")`), "tables that are cut")
 	u.script(axe(t))
 	for _, c := range []struct {
 		theme string

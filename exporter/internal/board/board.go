@@ -211,15 +211,13 @@ func (b *Board) Of(of *Rank) (variables *mpit.Variables, infos []variables.Info,
 	return r.Variables, r.Infos, shown
 }
 
-// OfWorld is what stands on the page for the ranks of a world together, but the family that says whose a value is;
-// false: there is no such thing.
+// OfWorld is what stands on the page for the ranks of a world together; false: there is no such thing.
 func (b *Board) OfWorld(w *World) (id Identity, shown []exposition.Shown, grouped bool) {
 	g := b.groups[w]
 	if g == nil || g.sheet == nil {
 		return Identity{}, nil, false
 	}
-	shown = slices.DeleteFunc(g.sheet.Shown(), func(of exposition.Shown) bool { return of.Name() == mapping.ExtremeName })
-	return g.id, shown, true
+	return g.id, g.sheet.Shown(), true
 }
 
 // sheet is some of what stands on the page of a rank or group, with what it has been made of.

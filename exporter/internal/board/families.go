@@ -63,9 +63,7 @@ var (
 			"measured. After it finalize (in MPI_Finalize) and ended, while other ranks of its world run on the node. "+
 			"Only for ranks with the call profile.",
 		rankLabels, []string{"state"})
-	familyVerdict     = gauge(api.VerdictName, "", api.VerdictHelp, api.VerdictLabels[:]) // the program adds it
-	familyNodeExtreme = gauge(mapping.ExtremeName, "", mapping.ExtremeHelp,
-		rankLabels[:3], []string{"metric"})
+	familyVerdict = gauge(api.VerdictName, "", api.VerdictHelp, api.VerdictLabels[:]) // the program adds it
 )
 
 func gauge(name, counts, help string, labels ...[]string) Family {
@@ -229,7 +227,7 @@ func longCallLabels(c *api.LongCall) []mapping.Label {
 // names.
 func Families() []Family {
 	all := append(self.Families(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
-		familyPvarCategory, familyControlRanks, familyCallRunning, familyRankSeconds, familyVerdict, familyNodeExtreme)
+		familyPvarCategory, familyControlRanks, familyCallRunning, familyRankSeconds, familyVerdict)
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)
 	}
@@ -250,10 +248,9 @@ var ByName = sync.OnceValue(func() map[string]*Family {
 const Prefix = "mpit_exporter_"
 
 // Reserved says whether a performance variable of a rank may not have this name, for the exporter itself uses it, or
-// would in OpenMetrics, where counters' families have no _total; or for the families of several ranks together do.
+// would in OpenMetrics, where counters' families have no _total.
 func Reserved(name string) bool {
-	return strings.HasPrefix(name, Prefix) || strings.HasPrefix(name, mapping.NodePrefix) ||
-		reservedNames()[name] || reservedNames()[strings.TrimSuffix(name, "_total")]
+	return strings.HasPrefix(name, Prefix) || reservedNames()[name] || reservedNames()[strings.TrimSuffix(name, "_total")]
 }
 
 var reservedNames = sync.OnceValue(func() map[string]bool {

@@ -1,7 +1,6 @@
 package board
 
 import (
-	"strings"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -45,17 +44,11 @@ func (b *Board) updateSheet(g *group) {
 	} else {
 		b.clear(s)
 		g.sheet = &sheet{exposition.NewSheet(g), key}
-		whose := g.figures.Extremes() // of the watermarks
-		b.Fill(g.sheet.Sheet, g.figures.Series(), reservedToGroups, whose...)
+		b.Fill(g.sheet.Sheet, g.figures.Series(), Reserved)
 	}
 	for reason, n := range g.sheet.Dropped() {
 		exposition.CountMore(b.cfg.Drop, g.left, reason, n)
 	}
-}
-
-// reservedToGroups says whether not even the series of ranks together may have this name.
-func reservedToGroups(name string) bool {
-	return Reserved(name) && (!strings.HasPrefix(name, mapping.NodePrefix) || name == mapping.ExtremeName)
 }
 
 // owner is what a rank, and those of a world together, are for the series on the page that belong to them.
@@ -96,7 +89,7 @@ func (b *Board) updateGroups() {
 			g.refresh, g.grouped = b.refreshes, false
 			b.joined = append(b.joined, r.World)
 		}
-		m := merge.Member{Key: r.Key, Number: r.ID.Rank, Old: r.Old}
+		m := merge.Member{Key: r.Key, Old: r.Old}
 		if is := b.ranks[r]; is != nil {
 			m.Live = is.up
 			if c := is.merged; c != nil {

@@ -26,15 +26,14 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 		}
 	}
 	g.figures.Update([]merge.Member{{Live: true, Series: []*mapping.Series{
-		series("mpit_x", "b"), series("mpit_node_y", "b"), series(mapping.ExtremeName, "b"),
+		series("mpit_x", "b"),
 		series("mpit_rank_up", "b"), series("mpit_exporter_x", "b"),
 	}}}, time.Now())
 	p.updateSheet(g)
 	assert.Equal(t, []string{":b", "0:a"}, labelsOf(t, p, "mpit_x"))
-	assert.Equal(t, []string{":b"}, labelsOf(t, p, "mpit_node_y"))
-	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, maps.Clone(dropped))
+	assert.Equal(t, map[string]int{exposition.DroppedReserved: 2}, maps.Clone(dropped))
 	p.updateSheet(g)
-	assert.Equal(t, map[string]int{exposition.DroppedReserved: 3}, dropped, "counted once")
+	assert.Equal(t, map[string]int{exposition.DroppedReserved: 2}, dropped, "counted once")
 	p.Forget(r)
 	p.clear(g.sheet)
 	assert.Empty(t, familiesOf(t, p))

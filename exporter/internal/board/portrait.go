@@ -200,11 +200,10 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 	single := b.single[:0]
 	m := &merged{structure: key.generation, rules: r.Rules}
 	for _, series := range figures.Series() {
-		if series.PerRank() {
-			single = append(single, series)
-		}
 		if series.Grouped() {
 			m.from = append(m.from, series)
+		} else {
+			single = append(single, series)
 		}
 	}
 	b.Fill(s.Sheet, single, Reserved)

@@ -26,7 +26,7 @@ type Metrics struct {
 	instruments
 
 	Ranks, Variables, Connections, SeriesLimit, SeriesUsed           *prometheus.GaugeVec
-	Series, InFlight, ScrapeTimeout, Reloaded, ReloadTime            prometheus.Gauge
+	Series, InFlight, ScrapeTimeout, Reloaded, ReloadTime, NoQueue   prometheus.Gauge
 	Rounds, Evicted, Panics, Clashes, Mismatches                     prometheus.Counter
 	Samples, Dropped, ProtocolErrors, Refused, Accepted, ScrapesDone *prometheus.CounterVec
 	CvarWrites, Reloads                                              *prometheus.CounterVec
@@ -39,7 +39,10 @@ func New() *Metrics {
 	i := &instruments{registry: prometheus.NewRegistry()}
 	s := &Metrics{
 		Ranks: i.gauges("mpit_exporter_ranks", "state", "{rank}",
-			"Ranks by their state in the last round."),
+			"Ranks by their state in the last round; unseen: started here by a launcher, and never connected."),
+		NoQueue: i.gauge("mpit_exporter_ranks_without_cpu_times", "{rank}",
+			"Live ranks with the call profile of which the kernel doesn't say how long they were on a core or waited for "+
+				"one: no schedstat, a filter of system calls, an older agent. Verdicts can't say of them that they had no core."),
 		Variables: i.gauges("mpit_exporter_variables", "state", "{variable}",
 			"Performance variables of all live ranks, by whether their agents could open them."),
 		Series: i.gauge("mpit_exporter_series", "{series}",

@@ -392,9 +392,12 @@ static void tell_requests(const struct block *b, const struct moment_inside *m, 
 
 	for (int i = 0; i < open; i++) {
 		const struct requested *r = &requests[i];
-		const struct function *f = &functions[key_function(r->key)];
+		const struct function *f;
 		int rank = (int)r->names, peer, k = 0;
 
+		if (r->key == 0) /* made without a cell, or with one of another thread's */
+			return;
+		f = &functions[key_function(r->key)];
 		if (f->names != NAMES_PEER || f->bind != BIND_COMM)
 			return;
 		tag = (int)(r->names >> 32);

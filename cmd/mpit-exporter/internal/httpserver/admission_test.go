@@ -312,7 +312,7 @@ func TestHostsAreKnown(t *testing.T) {
 		"localhost":          true, "LocalHost:1": true, "localhost.": true,
 		"node1": true, "node1:9799": true, "node1.cluster.example:9799": true, "NODE1.cluster.example.": true,
 		"allowed.example": true,
-		"evil.example":    false, "node1.evil.example": false, "localhost.evil.example": false, "": false,
+		"evil.example":    false, "node1.evil.example": false, "localhost.evil.example": false, "": true,
 		"127.0.0.1.evil.example": false, "xnode1": false,
 	} {
 		reloads := 0

@@ -33,10 +33,9 @@ const (
 	room     = 32 << 20         // for each answer (client.Fetch)
 )
 
-// conspicuous finds the nodes of jobs that run on several and that something may be said of: a rank has been in a call
-// for long, doesn't answer or has ended, or little of their time is useful. %[1]s is a selector.
+// conspicuous finds the nodes of jobs that something may be said of: a rank has been in a call for long, doesn't answer
+// or has ended, or little of their time is useful. %[1]s is a selector.
 var conspicuous = fmt.Sprintf(`count by (instance, jobid, user) (mpit_rank_up{%%[1]s})
-and on (jobid, user) count by (jobid, user) (count by (instance, jobid, user) (mpit_rank_up{%%[1]s})) > 1
 and on (jobid, user) (mpit_call_running_seconds{%%[1]s} > %v or mpit_rank_up{%%[1]s} == 0
   or avg by (jobid, user) (irate(mpit_rank_seconds_total{state="outside", %%[1]s}[2m])) < %v)`,
 	job.Waiting.Seconds(), job.Efficient)
@@ -149,6 +148,7 @@ func (s *Several) nodes(ctx context.Context) (map[whose][]string, error) {
 		of := whose{r.Metric["jobid"], r.Metric["user"]}
 		nodes[of] = append(nodes[of], r.Metric["instance"])
 	}
+	maps.DeleteFunc(nodes, func(_ whose, on []string) bool { return len(on) == 1 }) // whose exporter judges
 	return nodes, nil
 }
 

@@ -1,13 +1,18 @@
 package judge
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -138,7 +143,10 @@ func TestSeveralUsers(t *testing.T) {
 	s.job(barrier("7", "ann", 4, 4), "a", "b")
 	s.add("x", nil)
 	for i := range 2 * maxJobs {
-		s.found = append(s.found, map[string]string{"instance": "x", "jobid": fmt.Sprint(i), "user": "eve"})
+		for range 2 {
+			s.found = append(s.found, map[string]string{"instance": "x", "jobid": fmt.Sprint(i), "user": "eve"})
+		}
+		s.found = append(s.found, map[string]string{"instance": "x", "jobid": fmt.Sprint("alone", i), "user": "eve"})
 	}
 	j := s.judge(t)
 	require.NoError(t, j.Look(t.Context()))
@@ -185,24 +193,97 @@ func TestAddressesOfSeveral(t *testing.T) {
 }
 
 // BenchmarkLook is a look at 1,000 jobs of which 20 are conspicuous, each with 8 ranks on each of 4 nodes, with what
-// the exporters do for it.
+// the exporters do for it. A real Prometheus finds the 20, in time that is given apart, or, with -short, an answer that
+// is known.
 func BenchmarkLook(b *testing.B) {
+	const all, conspicuous, nodes, ranks = 1000, 20, 4, 8
 	s := newSite(b)
-	for n := range 20 {
-		ranks := barrier(fmt.Sprint(n), "ann", 32, 32)
-		for i := range 4 {
+	for n := range conspicuous {
+		list := barrier(fmt.Sprint(n), "ann", nodes*ranks, nodes*ranks)
+		for i := range nodes {
 			node := fmt.Sprintf("n%d-%d", n, i)
-			s.add(node, ranks[8*i:8*i+8])
+			s.add(node, list[ranks*i:ranks*i+ranks])
 			s.found = append(s.found, map[string]string{"instance": node, "jobid": fmt.Sprint(n), "user": "ann"})
 		}
 	}
-	u, err := url.Parse(s.url)
+	server := s.url
+	if !testing.Short() {
+		server = prometheusOf(b, func(w io.Writer) {
+			now := float64(time.Now().Unix())
+			write := func(name, labels string, value func(job int, at float64) float64) {
+				for i := range all * nodes * ranks {
+					for _, at := range []float64{now - 30, now, now + 30, now + 60, now + 90, now + 120} {
+						fmt.Fprintf(w, "%s{jobid=\"%d\",user=\"ann\",world=\"0\",instance=\"n%[2]d-%d\",rank=\"%d\"%s} %g %.0f\n", name,
+							i/nodes/ranks, i/ranks%nodes, i%(nodes*ranks), labels, value(i/nodes/ranks, at), at)
+					}
+				}
+			}
+			write("mpit_rank_up", "", func(int, float64) float64 { return 1 })
+			write("mpit_call_running_seconds", "", func(job int, _ float64) float64 { return float64(60 * max(0, min(1, conspicuous-job))) })
+			fmt.Fprintln(w, "# TYPE mpit_rank_seconds counter")
+			write("mpit_rank_seconds_total", `,state="outside"`, func(job int, at float64) float64 { return 0.9 * (at - now + 3600) })
+			fmt.Fprintln(w, "# EOF")
+		})
+	}
+	j, err := NewSeveral(server, s.url+"/"+Instance, "")
 	require.NoError(b, err)
-	j, err := NewSeveral(u.String(), u.String()+"/"+Instance, "")
-	require.NoError(b, err)
+	took, used := time.Duration(0), -cpuOf(b, server)
 	b.ReportAllocs()
 	for b.Loop() {
-		require.NoError(b, j.Look(b.Context()))
-		require.InDelta(b, 20, testutil.ToFloat64(j.jobs), 0)
+		began := time.Now()
+		found, err := j.nodes(b.Context())
+		took += time.Since(began)
+		require.NoError(b, err)
+		require.Len(b, found, conspicuous)
+		require.Len(b, j.reports(b.Context(), found), conspicuous)
 	}
+	b.ReportMetric(took.Seconds()*1e3/float64(b.N), "ms/query")
+	b.ReportMetric((used+cpuOf(b, server))*1e3/float64(b.N), "ms-of-Prometheus'-CPU/query")
+}
+
+// cpuOf is the time that a Prometheus says it has used, in seconds; 0: it is none.
+func cpuOf(b *testing.B, address string) (seconds float64) {
+	b.Helper()
+	response, err := http.Get(address + "/metrics")
+	require.NoError(b, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(b, err)
+	if _, value, found := strings.Cut(string(text), "\nprocess_cpu_seconds_total "); found {
+		_, err = fmt.Sscan(value, &seconds)
+		require.NoError(b, err)
+	}
+	return seconds
+}
+
+// prometheusOf is the address of a real Prometheus that has these samples, and ends with the benchmark.
+func prometheusOf(b *testing.B, write func(io.Writer)) string {
+	b.Helper()
+	dir := b.TempDir()
+	run := func(name string, args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(b.Context(), name, args...)
+		cmd.Stderr = os.Stderr
+		return cmd
+	}
+	samples, err := os.Create(filepath.Join(dir, "samples"))
+	require.NoError(b, err)
+	buffered := bufio.NewWriter(samples)
+	write(buffered)
+	require.NoError(b, buffered.Flush())
+	require.NoError(b, samples.Close())
+	require.NoError(b, run("promtool", "tsdb", "create-blocks-from", "openmetrics", samples.Name(), dir+"/data").Run())
+	require.NoError(b, os.WriteFile(dir+"/config", nil, 0o600))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	address := listener.Addr().String()
+	require.NoError(b, listener.Close())
+	server := run("prometheus", "--config.file="+dir+"/config", "--storage.tsdb.path="+dir+"/data", "--log.level=error",
+		"--web.listen-address="+address)
+	require.NoError(b, server.Start())
+	b.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	require.Eventually(b, func() bool {
+		response, err := http.Get("http://" + address + "/-/ready")
+		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	}, time.Minute, 100*time.Millisecond)
+	return "http://" + address
 }

@@ -30,13 +30,13 @@ const (
 	remedy     = "; choose with --jobid, --user, --world or --rank, or look less far back with --since"
 )
 
-// selector is what chooses series of ranks by these labels.
-func selector(which map[string]string) string {
+// selector is what chooses series by these labels and one matcher more.
+func selector(which map[string]string, more string) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(which)) {
 		all = append(all, name+"="+strconv.Quote(which[name]))
 	}
-	return strings.Join(append(all, `rank!=""`), ", ")
+	return strings.Join(append(all, more), ", ")
 }
 
 // What of a job a report needs: what the call profile and the exporter say, and queues and watermarks.
@@ -46,15 +46,18 @@ const (
 		`", %s}`
 	levelNames = `mpit_.+_(msgq_length|recvq_length|unexpected_in_queue|level|highwatermark(_bytes|_seconds)?)`
 	current    = `{__name__=~"mpit_call_running_(seconds|info)|mpit_rank_up", %s}`
+	// The verdict on each job: the one of this moment, or else the one that was said most.
+	said = `topk by (jobid, user) (1, sum by (jobid, user, state, rank, node) (1e9 * ` + api.VerdictName +
+		`{%[1]s} or count_over_time(` + api.VerdictName + `{%[1]s}[%[2]ds])))`
 )
 
 var isLevelName = regexp.MustCompile(`^(` + levelNames + `)$`)
 
 // AskPrometheus asks the Prometheus at an address what it has of jobs whose ranks have these labels, up to a moment and
-// since so long before it. It returns what job.Of takes: nodes may be many, and jobs may have ended.
+// since so long before it: nodes may be many, and jobs may have ended.
 func AskPrometheus(
 	ctx context.Context, address string, which map[string]string, at time.Time, since time.Duration,
-) ([]api.ValueList, error) {
+) ([]*job.Report, error) {
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" {
 		return nil, fmt.Errorf("--prometheus %q: an address such as http://prometheus:9090 is needed", address)
@@ -63,15 +66,18 @@ func AskPrometheus(
 		fmt.Errorf("no whole answer within %s%s", askTimeout, remedy))
 	defer cancel()
 	v := newVector(at)
+	ranks, jobs := selector(which, `rank!=""`), maps.Clone(which)
+	delete(jobs, "rank") // which is the late one's in a verdict; that has no world
 	for _, query := range []struct {
 		text string
 		take func(s *model.Sample)
 	}{
-		{fmt.Sprintf("last_over_time("+lasting+"[%ds])", selector(which), int(since.Seconds())), v.takeLasting},
-		{fmt.Sprintf(current, selector(which)), v.takeCurrent},
+		{fmt.Sprintf("last_over_time("+lasting+"[%ds])", ranks, int(since.Seconds())), v.takeLasting},
+		{fmt.Sprintf(current, ranks), v.takeCurrent},
+		{fmt.Sprintf(said, selector(jobs, `state!="unknown"`), int(since.Seconds())), v.takeVerdict},
 	} {
 		u := base.JoinPath("api", "v1", "query")
-		u.RawQuery = url.Values{"query": {query.text}, "time": {moment(at)}}.Encode()
+		u.RawQuery = url.Values{"query": {query.text}, "time": {model.TimeFromUnixNano(at.UnixNano()).String()}}.Encode()
 		err := client.Fetch(ctx, u, "Prometheus", room, func(d *json.Decoder) error {
 			return v.read(d, query.take)
 		})
@@ -82,12 +88,24 @@ func AskPrometheus(
 			return nil, err
 		}
 	}
-	return v.answers(), nil
+	return v.reports(), nil
 }
 
-// moment is a time as Prometheus takes it, to the millisecond: a second before it the last sample may be missing.
-func moment(at time.Time) string {
-	return strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64)
+// reports have the verdicts that are known: of several worlds, or of jobs of several clusters, it isn't whose it is.
+func (v *vector) reports() []*job.Report {
+	reports := job.Of(v.answers(), nil)
+	worlds := map[[2]string]int{}
+	for _, r := range reports {
+		worlds[[2]string{r.Job.ID, r.Job.User}]++
+	}
+	for _, r := range reports {
+		of := [2]string{r.Job.ID, r.Job.User}
+		if worlds[of] > 1 {
+			delete(v.said, of)
+		}
+		r.Believe(v.said[of])
+	}
+	return reports
 }
 
 // read reads Prometheus' answer, with a bound on ranks.
@@ -143,10 +161,11 @@ type vector struct {
 	at      time.Time
 	ranks   map[rankID]*rank
 	buckets map[histogram]*buckets
+	said    map[[2]string]*job.Verdict // by a job's id and user
 }
 
 func newVector(at time.Time) *vector {
-	return &vector{at: at, ranks: map[rankID]*rank{}, buckets: map[histogram]*buckets{}}
+	return &vector{at, map[rankID]*rank{}, map[histogram]*buckets{}, map[[2]string]*job.Verdict{}}
 }
 
 // nobody is the uid of ranks of which Prometheus doesn't know it: no user has that, not even root.
@@ -238,6 +257,15 @@ func (v *vector) takeCurrent(s *model.Sample) {
 		long.Offset, _ = strconv.ParseUint(string(s.Metric["offset"]), 0, 64)
 		calls(r).Long = long
 	}
+}
+
+// takeVerdict takes what was said of a job.
+func (v *vector) takeVerdict(s *model.Sample) {
+	said := &job.Verdict{State: string(s.Metric["state"])}
+	if rank, err := strconv.Atoi(string(s.Metric["rank"])); err == nil {
+		said.Late = &job.LateRank{Rank: rank, Node: string(s.Metric["node"])}
+	}
+	v.said[[2]string{string(s.Metric["jobid"]), string(s.Metric["user"])}] = said
 }
 
 // addTime adds a histogram's count or sum, or a native histogram's both.

@@ -59,20 +59,24 @@ func TestAsk(t *testing.T) {
 		query := req.FormValue("query")
 		queries = append(queries, query)
 		of := current
-		if strings.HasPrefix(query, "last_over_time") {
+		switch {
+		case strings.HasPrefix(query, "last_over_time"):
 			of = lasting
+		case strings.HasPrefix(query, "topk"):
+			of = nil
 		}
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(of, ","))
 	}))
 	defer server.Close()
 	at := jobtest.Began.Add(time.Hour)
-	answers, err := AskPrometheus(t.Context(), server.URL, map[string]string{"jobid": "17", "user": `a"b`}, at, time.Hour)
+	reports, err := AskPrometheus(t.Context(), server.URL, map[string]string{"jobid": "17", "user": `a"b`, "rank": "1"}, at,
+		time.Hour)
 	require.NoError(t, err)
-	for _, query := range queries {
-		assert.Contains(t, query, `jobid="17", user="a\"b", rank!=""`)
+	for _, query := range queries[:2] {
+		assert.Contains(t, query, `jobid="17", rank="1", user="a\"b", rank!=""`)
 	}
-	reports := job.Of(answers, nil)
+	assert.Contains(t, queries[2], `{jobid="17", user="a\"b", state!="unknown"}`)
 	require.Len(t, reports, 1)
 	r := reports[0]
 	assert.Equal(t, "mpich 4.2", r.Job.Library)
@@ -101,4 +105,71 @@ func TestAsk(t *testing.T) {
 	server.Close()
 	_, err = AskPrometheus(t.Context(), server.URL, nil, at, time.Hour)
 	assert.ErrorContains(t, err, "nothing answers at "+server.URL)
+}
+
+// The verdict is the recorded one, if it is known whose; otherwise no rank is named, whatever their times suggest.
+func TestRecordedVerdict(t *testing.T) {
+	sample := func(labels string, value float64) string {
+		return fmt.Sprintf(`{"metric":{"jobid":"17","user":"ada",%s},"value":[0,"%g"]}`, labels, value)
+	}
+	// Each of four ranks but rank 1 waits for half of its time; reason is how rank 0 has ended, if it has.
+	ranks := func(world, reason string) (all []string) {
+		for rank := range 4 {
+			of := fmt.Sprintf(`"world":%q,"rank":"%d","instance":"n1","__name__":`, world, rank)
+			outside := 40.0
+			if rank == 1 {
+				outside = 100
+			}
+			all = append(all, sample(of+`"mpit_rank_start_time_seconds"`, float64(jobtest.Began.Unix()+int64(rank))),
+				sample(of+`"mpit_rank_seconds_total","state":"outside"`, outside),
+				sample(of+`"mpit_rank_seconds_total","state":"collective"`, 100-outside),
+				sample(of+`"mpit_call_time_seconds_sum","function":"MPI_Allreduce","comm":"residual"`, 100-outside))
+			if reason != "" {
+				all = append(all, sample(of+`"mpit_rank_end_info","reason":"`+reason+`"`, 1))
+			}
+		}
+		return all
+	}
+	const useful, mostly = "55 % useful", "; of the time in MPI most is spent in MPI_Allreduce on residual"
+	for name, c := range map[string]struct {
+		ranks []string
+		said  string // labels
+		want  string
+		late  int // -1: none
+	}{
+		"none":            {ranks("0", "finalize"), "", "communication: " + useful + mostly, -1},
+		"another rank":    {ranks("0", "finalize"), `"state":"late rank","rank":"3","node":"n2"`, "late rank: " + useful + "; the others wait for rank 3 on n2", 3},
+		"no rank":         {ranks("0", "finalize"), `"state":"healthy"`, "healthy: " + useful, -1},
+		"communication":   {ranks("0", "finalize"), `"state":"communication"`, "communication: " + useful + mostly, -1},
+		"another job's":   {ranks("0", "finalize"), `"jobid":"18","state":"late rank","rank":"3","node":"n2"`, "communication: " + useful + mostly, -1},
+		"of two worlds":   {append(ranks("0", "finalize"), ranks("1", "finalize")...), `"state":"late rank","rank":"3"`, "communication: " + useful + mostly, -1},
+		"it has crashed":  {ranks("0", "lost"), `"state":"late rank","rank":"3","node":"n2"`, "crashed: 4 of 4 ranks ended without MPI_Finalize (lost); which was the first isn't known", -1},
+		"the same rank":   {ranks("0", "finalize"), `"state":"late rank","rank":"1","node":"n1"`, "late rank: " + useful + "; 45 % of the time ranks wait in MPI_Allreduce on residual probably for rank 1 on n1", 1},
+		"nothing is told": {ranks("0", "finalize")[:1], "", "unknown: nothing is known of its time", -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				of := []string{}
+				switch query := req.FormValue("query"); {
+				case strings.HasPrefix(query, "last_over_time"):
+					of = c.ranks
+				case strings.HasPrefix(query, "topk") && c.said != "":
+					of = append(of, sample(c.said, 1))
+				}
+				fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(of, ","))
+			}))
+			defer server.Close()
+			reports, err := AskPrometheus(t.Context(), server.URL, nil, jobtest.Began.Add(time.Hour), time.Hour)
+			require.NoError(t, err)
+			for _, r := range reports {
+				assert.Contains(t, r.Verdict.Sentence(), c.want)
+				require.Equal(t, c.late >= 0, r.Verdict.Late != nil)
+				if c.late >= 0 {
+					assert.Equal(t, c.late, r.Verdict.Late.Rank)
+				} else if !strings.Contains(c.want, "crashed") {
+					assert.NotContains(t, r.Verdict.Text, "rank")
+				}
+			}
+		})
+	}
 }

@@ -460,6 +460,7 @@ static bool waits_for(const struct source_thread *t, size_t count, const int *pe
 
 void test_whose_requests_a_call_waits_for(void)
 {
+	const struct call without_cell = { .cell = NULL };
 	uint32_t world, r[REQUESTS_MOST + 1];
 	const struct source_thread *t;
 
@@ -494,6 +495,8 @@ void test_whose_requests_a_call_waits_for(void)
 	r[1] = 0x999;
 	CHECK(waits_on(r + 1, 2)->peer == NO_PEER);
 	CHECK(waits_on((const uint32_t *)16, 2)->peer == NO_PEER); /* no memory is there */
+	call_requested(&without_cell, (intptr_t)&r[1], call_names(6, 8)); /* of whatever function */
+	CHECK(waits_on(r + 1, 2)->peer == NO_PEER);
 	fake_filter = true;
 	CHECK(waits_on(r + 2, 1)->peer == NO_PEER); /* a filter of system calls has come */
 	fake_filter = false;
