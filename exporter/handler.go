@@ -41,8 +41,9 @@ var formats = []expfmt.Format{
 }
 
 // Handler serves the page as text 0.0.4, OpenMetrics or delimited protobuf, compressed with gzip where the client
-// names that, without a weight. The families of extra gatherers (the Go runtime, the process) are merged in; where one has the name of a
-// family of the exporter's, the exporter's stays. An extra gatherer that fails costs its own families only.
+// names that, without a weight. The families of extra gatherers (the Go runtime, the process) are merged in; where one
+// has the name of a family of the exporter's, the exporter's stays. An extra gatherer that fails costs its own families
+// only.
 //
 // How many scrapes are served at once is up to the server around it. Pages that are being sent are bounded in bytes.
 func (e *Exporter) Handler(extra ...prometheus.Gatherer) http.Handler {
