@@ -76,6 +76,9 @@ func packPoints[P any](p *packer, in *metricdata.ScopeMetrics, m metricdata.Metr
 		n := size(&points[i])
 		switch {
 		case head+n > whole:
+			if i > from {
+				p.room -= head // what follows is a metric of its own
+			}
 			add(i)
 			from = i + 1
 			p.tooLarge++

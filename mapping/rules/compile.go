@@ -228,11 +228,12 @@ var plainName = regexp.MustCompile(`\A[a-z0-9_]*[a-z0-9][a-z0-9_]*\z`)
 
 // checkName checks the name that a rule gives to a metric.
 func checkName(name string, t template) error {
-	last := t.lastWord()
+	text := t.expand(slices.Repeat([]string{"x"}, maxGroups)) // with any groups
+	last := text[strings.LastIndexByte(text, '_')+1:]
 	switch {
 	case len(name) > mapping.MaxPlainName:
 		return complain(fmt.Sprintf("write at most %d", mapping.MaxPlainName), "the name has %d bytes", len(name))
-	case !plainName.MatchString(t.expand(slices.Repeat([]string{"x"}, maxGroups))),
+	case !plainName.MatchString(text),
 		strings.HasPrefix(name, mapping.Prefix), mapping.ReservedFirst(name) != "",
 		mapping.ReservedEnding(last) && last != "count":
 		return complain("write small letters, digits and _, without what the exporter puts before names (mpit_) and "+

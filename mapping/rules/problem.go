@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// maxProblems is how many problems of one file are told: who has got more has given the wrong file.
-const maxProblems = 100
-
 // Problem is what is wrong at one place of a rule file.
 type Problem struct {
 	File         string // as it was given
@@ -85,7 +82,7 @@ func oneOf(known []string) string {
 	return "write one of " + strings.Join(known, ", ")
 }
 
-// sorted puts problems in the order of their lines, file by file, and leaves out what are too many.
+// sorted puts problems in the order of their lines, file by file.
 func sorted(problems Problems) Problems {
 	files := map[string]int{}
 	for _, p := range problems {
@@ -97,10 +94,5 @@ func sorted(problems Problems) Problems {
 		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column))
 	})
-	if over := len(problems) - maxProblems; over > 0 {
-		last := problems[maxProblems]
-		problems = append(problems[:maxProblems:maxProblems], Problem{File: last.File, Line: last.Line,
-			What: fmt.Sprintf("%d more problems from here on; mend the first ones", over)})
-	}
 	return problems
 }

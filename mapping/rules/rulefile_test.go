@@ -262,8 +262,7 @@ func TestLargeFilesAreRefused(t *testing.T) {
 	_, err = Parse("f.yaml", []byte("rules:\n"+strings.Repeat("- name: 'X'\n", maxRules)))
 	var problems Problems
 	require.ErrorAs(t, err, &problems)
-	assert.Len(t, problems, maxProblems+1)
-	assert.Equal(t, "1900 more problems from here on; mend the first ones", problems[maxProblems].What)
+	assert.Len(t, problems, maxRules)
 	_, err = Parse("f.yaml", []byte(strings.Repeat("[", 20000)))
 	assert.ErrorAs(t, err, &problems)
 }

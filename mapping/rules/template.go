@@ -62,19 +62,6 @@ func groupNumber(ref string, pattern *regexp.Regexp) int {
 	return max(0, pattern.SubexpIndex(ref))
 }
 
-// lastWord is the last word of the texts that it makes, where all end in the same one; else "".
-func (t template) lastWord() string {
-	if len(t) == 0 {
-		return ""
-	}
-	text := t[len(t)-1].text
-	under := strings.LastIndexByte(text, '_')
-	if under < 0 && len(t) > 1 {
-		return ""
-	}
-	return text[under+1:]
-}
-
 // uses says whether a group stands in it.
 func (t template) uses(group int) bool {
 	return slices.ContainsFunc(t, func(p templatePart) bool { return p.group == group })

@@ -75,6 +75,7 @@ int main(void)
 	test_variables_of_a_source_on_the_wire();
 	test_calls_under_way_on_the_wire();
 	test_what_the_kernel_says_of_threads();
+	test_what_the_kernel_does_not_say();
 	test_a_passive_rank_tells_of_calls_under_way();
 	test_communicators_on_the_wire();
 	test_where_an_address_is_mapped_from();

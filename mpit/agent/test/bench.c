@@ -5,16 +5,22 @@
  *
  * "cold": before each request 64 MiB are written on the same core, so that nothing of the agent, of its values and of
  * the kernel's path is in a cache, as after a second of somebody else's computing. "warm": requests without a pause.
+ * Under the call profile the kernel is asked besides, at most every 3 s: here of eight threads, four of which it is asked
+ * what they sleep in.
  * Printed as Go's benchmarks are, for benchstat: the median. An allocation in the agent's code between the first
  * sample and the last one is a failure.
  */
 #define _GNU_SOURCE
+#include "kernel.h"
+#include "now.h"
 #include "test.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -93,6 +99,59 @@ static void measure(const char *name, int fd, const struct wire *request, bool c
 	CHECK(allocated == 0);
 }
 
+static int ends[2];
+
+static void *sleeps(void *tid)
+{
+	char byte;
+
+	atomic_store((_Atomic uint64_t *)tid, (uint64_t)syscall(SYS_gettid));
+	return read(ends[0], &byte, 1) == 1 ? tid : NULL;
+}
+
+static void measure_kernel(const char *name, struct kernel *k, const struct source_calls *calls, bool cold)
+{
+	static uint64_t costs[ROUNDS];
+	struct kernel_says says;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t before;
+
+		if (cold)
+			memset(trash, i, COLD_BYTES);
+		k->next = 0;
+		before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		kernel_read(k, calls, &says);
+		costs[i] = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+		CHECK(says.read);
+	}
+	qsort(costs, ROUNDS, sizeof *costs, by_value);
+	printf("BenchmarkAgentKernel/threads=%zu/%s\t%d\t%llu ns/op\n", calls->thread_count, name, ROUNDS,
+	       (unsigned long long)costs[ROUNDS / 2]);
+}
+
+static void ask_the_kernel(void)
+{
+	static _Atomic uint64_t tids[SOURCE_THREADS];
+	struct source_calls calls = { .thread_count = SOURCE_THREADS };
+	struct kernel k = { 0 };
+	pthread_t threads[SOURCE_THREADS];
+
+	CHECK(pipe(ends) == 0);
+	for (int i = 0; i < SOURCE_THREADS; i++) {
+		CHECK(pthread_create(&threads[i], NULL, sleeps, (void *)&tids[i]) == 0);
+		while (atomic_load(&tids[i]) == 0)
+			sched_yield();
+		calls.threads[i] = (struct source_thread){ .id = (uint64_t)i + 1, .tid = tids[i] };
+	}
+	measure_kernel("cold", &k, &calls, true);
+	measure_kernel("warm", &k, &calls, false);
+	for (int i = 0; i < SOURCE_THREADS; i++)
+		CHECK(write(ends[1], "x", 1) == 1);
+	for (int i = 0; i < SOURCE_THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
 int main(void)
 {
 	static char names[VARIABLES][32];
@@ -127,5 +186,6 @@ int main(void)
 	measure("warm", fd, &request_bytes, false);
 	wire_free(&request_bytes);
 	close_conversation(fd, listening);
+	ask_the_kernel();
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -110,4 +111,25 @@ void test_what_the_kernel_says_of_threads(void)
 	look(&k, &calls); /* gone between two looks */
 	close(ends[0]);
 	close(ends[1]);
+}
+
+/* A kernel that counts no time in run queues, and one that denies it: it isn't known, the rest is. */
+void test_what_the_kernel_does_not_say(void)
+{
+	const struct source_thread self = { .id = 3, .tid = (uint64_t)syscall(SYS_gettid) };
+	const struct source_calls calls = { .thread_count = 1, .threads = { self } };
+	struct kernel k = { 0 };
+	struct kernel_says says;
+	char zeros[] = "/tmp/mpit-schedstat-XXXXXX";
+	int file = mkstemp(zeros);
+
+	CHECK(file >= 0 && write(file, "0 0 0\n", 6) == 6);
+	for (int denied = 0; denied < 2; denied++) {
+		k.watched[0] = (struct kernel_watched){ .id = self.id, .schedule = denied ? -1 : file };
+		says = look(&k, &calls);
+		CHECK(says.threads[0].core_ns == UINT64_MAX && says.threads[0].queue_ns == UINT64_MAX);
+		CHECK(says.threads[0].in[0] == '\0' && says.cores > 0 && says.cores != UINT64_MAX);
+	}
+	close(file);
+	unlink(zeros);
 }

@@ -204,6 +204,7 @@ void test_a_source_has_a_category(void);
 void test_variables_of_a_source_on_the_wire(void);
 void test_calls_under_way_on_the_wire(void);
 void test_what_the_kernel_says_of_threads(void);
+void test_what_the_kernel_does_not_say(void);
 void test_a_passive_rank_tells_of_calls_under_way(void);
 void test_communicators_on_the_wire(void);
 void test_where_an_address_is_mapped_from(void);
