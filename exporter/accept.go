@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -15,13 +14,10 @@ import (
 // limit, that ends and begins again with each of them.
 const acceptLogInterval = time.Minute
 
-// outages says when it may be logged again that connections can't be accepted. It is safe for concurrent use.
-type outages struct{ logged atomic.Int64 } // when it was, in nanoseconds
-
-// new reports whether this is to be logged, which it is at most once in an interval.
-func (o *outages) new(now time.Time) bool {
-	last := o.logged.Load()
-	return now.UnixNano()-last >= int64(acceptLogInterval) && o.logged.CompareAndSwap(last, now.UnixNano())
+// mayLog says whether it may be logged again that connections can't be accepted.
+func (e *Exporter) mayLog(now time.Time) bool {
+	last := e.logged.Load()
+	return now.UnixNano()-last >= int64(acceptLogInterval) && e.logged.CompareAndSwap(last, now.UnixNano())
 }
 
 // maxArriving is how many connections are being identified, or are at the registry's lock for the first time, at the

@@ -26,6 +26,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
@@ -41,7 +42,7 @@ type Exporter struct {
 	rounds rounds
 	pages  *pages
 
-	outages   outages
+	logged    atomic.Int64 // when it was that connections can't be accepted, in nanoseconds
 	door      *door
 	lending   lending
 	api       http.Handler
@@ -60,7 +61,7 @@ func (e *Exporter) Serve(ctx context.Context, l *mpit.Listener) error {
 // refuseConnection counts a connection that never became a session.
 func (e *Exporter) refuseConnection(peer mpit.Peer, err error) {
 	e.countProtocolError(err)
-	if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "accept" && e.outages.new(time.Now()) {
+	if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "accept" && e.mayLog(time.Now()) {
 		e.log.Error("Connections of ranks can't be accepted; they come again until they can", "err", err)
 	}
 	e.log.Debug("refused a connection", "uid", peer.UID, "pid", peer.PID, "err", err)
