@@ -72,6 +72,31 @@ func jobsTable() *panel {
 	).sorted("State", false).sorted("Started", true).size(24, 14)
 }
 
+// lost are the core-hours that jobs have waited within the time range, by a label that rank 0 has, and those jobs that
+// have waited for more than half of what they held.
+func lost(label string) *panel {
+	// The rules of rates are evaluated every two minutes.
+	hours := func(series string) string {
+		return "sum_over_time(" + selector(series, ofJobs) + inRange + ") / 30"
+	}
+	by := func(count, expr string) string {
+		if label != "user" { // which all have
+			expr = "(" + expr + ") * on (" + job + ") group_left (" + label + ") (topk by (" + job +
+				") (1, max by (" + job + ", " + label + ") (" + basename(last(chosenInfo)) + ")) > bool 0)"
+		}
+		return count + " by (" + label + ") (" + expr + ")"
+	}
+	waited, held := hours("mpit_job:waiting:rate5m"), hours("mpit_job:ranks:profiled")
+	half := by("count", "("+waited+") > 0.5 * ("+held+")")
+	return table("Waited, by "+label, "Core-hours within the time range in which ranks waited for others, of those whose "+
+		"calls are measured: the thirty with most. Jobs that got less than half: more than half was waiting.",
+		column{label: label},
+		column{rows: true, title: "Core-hours lost", expr: "topk(30, " + by("sum", waited) + ")", unit: "short", gauge: true},
+		column{title: "Core-hours", expr: by("sum", held), unit: "short"},
+		column{title: "Jobs that got less than half", expr: half, unit: "short"},
+	).sorted("Core-hours lost", true).size(8, 9)
+}
+
 // jobs is the dashboard of all jobs of a cluster. Everything is summed over a job's ranks before it leaves Prometheus.
 func jobs() grafana.Dashboard {
 	const name = "{{jobid}} of {{user}}"
@@ -127,6 +152,7 @@ func jobs() grafana.Dashboard {
 					"the rank that has most. "+withQueues, "short",
 					"mpit_job:unexpected_messages:max").thresholds(bad(unexpectedMany)),
 			}},
+			{title: "Whose core-hours are lost by waiting?", panels: []*panel{lost("user"), lost("account"), lost("program")}},
 		},
 	}.grafana()
 }

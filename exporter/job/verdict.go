@@ -257,11 +257,12 @@ func (r *Report) Believe(said *Verdict) {
 		return // it says the same in more words
 	}
 	v.State, v.Late, v.Text = said.State, said.Late, ""
-	if v.Efficiency != nil {
-		v.Text = units.Percent(v.Efficiency.Parallel) + " useful"
-	}
-	if v.State == Communication && len(r.Calls) > 0 {
-		v.Text += "; of the time in MPI most is spent in " + r.Calls[0].where()
+	if e := v.Efficiency; e != nil {
+		v.Text = units.Percent(e.Parallel) + " useful"
+		if v.State == Communication && len(r.Calls) > 0 {
+			v.Text += fmt.Sprintf("; %s of the time is spent in MPI, mostly in %s", units.Percent(1-e.Parallel),
+				r.Calls[0].where())
+		}
 	}
 	if v.Late != nil {
 		v.Text += fmt.Sprintf("; the others wait for rank %d on %s", v.Late.Rank, mapping.OneLine(v.Late.Node))

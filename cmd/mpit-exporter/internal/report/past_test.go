@@ -130,7 +130,7 @@ func TestRecordedVerdict(t *testing.T) {
 		}
 		return all
 	}
-	const useful, mostly = "55 % useful", "; of the time in MPI most is spent in MPI_Allreduce on residual"
+	const useful, mostly = "55 % useful", "; 45 % of the time is spent in MPI, mostly in MPI_Allreduce on residual"
 	for name, c := range map[string]struct {
 		ranks []string
 		said  string // labels
