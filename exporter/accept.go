@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -15,32 +14,10 @@ import (
 // limit, that ends and begins again with each of them.
 const acceptLogInterval = time.Minute
 
-// acceptance is whether connections can be accepted at present, as far as it has been logged. It is safe for
-// concurrent use.
-type acceptance struct {
-	mu      sync.Mutex
-	failing bool
-	logged  time.Time
-}
-
-// failed notes a failure to accept, and reports whether it is to be logged.
-func (a *acceptance) failed() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.failing || time.Since(a.logged) < acceptLogInterval {
-		return false
-	}
-	a.failing, a.logged = true, time.Now()
-	return true
-}
-
-// succeeded notes that a connection was accepted, and reports whether that is to be logged.
-func (a *acceptance) succeeded() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	was := a.failing
-	a.failing = false
-	return was
+// mayLog says whether it may be logged again that connections can't be accepted.
+func (e *Exporter) mayLog(now time.Time) bool {
+	last := e.logged.Load()
+	return now.UnixNano()-last >= int64(acceptLogInterval) && e.logged.CompareAndSwap(last, now.UnixNano())
 }
 
 // maxArriving is how many connections are being identified, or are at the registry's lock for the first time, at the

@@ -26,6 +26,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -40,12 +42,12 @@ type Exporter struct {
 	rounds rounds
 	pages  *pages
 
-	acceptance acceptance
-	door       *door
-	lending    lending
-	api        http.Handler
-	control    *control.Server
-	reloading  sync.Mutex // held while rules come into force
+	logged    atomic.Int64 // when it was that connections can't be accepted, in nanoseconds
+	door      *door
+	lending   lending
+	api       http.Handler
+	control   *control.Server
+	reloading sync.Mutex // held while rules come into force
 }
 
 // Serve accepts ranks from l until ctx ends. It returns nil then, else why the listener failed.
@@ -59,7 +61,7 @@ func (e *Exporter) Serve(ctx context.Context, l *mpit.Listener) error {
 // refuseConnection counts a connection that never became a session.
 func (e *Exporter) refuseConnection(peer mpit.Peer, err error) {
 	e.countProtocolError(err)
-	if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "accept" && e.acceptance.failed() {
+	if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "accept" && e.mayLog(time.Now()) {
 		e.log.Error("Connections of ranks can't be accepted; they come again until they can", "err", err)
 	}
 	e.log.Debug("refused a connection", "uid", peer.UID, "pid", peer.PID, "err", err)
@@ -67,9 +69,6 @@ func (e *Exporter) refuseConnection(peer mpit.Peer, err error) {
 
 // serveSession serves one connection for as long as it lives.
 func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
-	if e.acceptance.succeeded() {
-		e.log.Info("Connections of ranks are accepted again")
-	}
 	c, old := e.admit(ctx, s)
 	if old != nil {
 		_ = old.session.Close()

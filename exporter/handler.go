@@ -15,6 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
@@ -40,8 +41,9 @@ var formats = []expfmt.Format{
 }
 
 // Handler serves the page as text 0.0.4, OpenMetrics or delimited protobuf, compressed with gzip where the client
-// takes it. The families of extra gatherers (the Go runtime, the process) are merged in; where one has the name of a
-// family of the exporter's, the exporter's stays. An extra gatherer that fails costs its own families only.
+// names that, without a weight. The families of extra gatherers (the Go runtime, the process) are merged in; where one
+// has the name of a family of the exporter's, the exporter's stays. An extra gatherer that fails costs its own families
+// only.
 //
 // How many scrapes are served at once is up to the server around it. Pages that are being sent are bounded in bytes.
 func (e *Exporter) Handler(extra ...prometheus.Gatherer) http.Handler {
@@ -175,7 +177,7 @@ func mergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
 
 // send writes it to the client.
 func (r *rendered) send(w http.ResponseWriter, req *http.Request) error {
-	gzipped := body.TakesGzip(req.Header)
+	gzipped := httpguts.HeaderValuesContainsToken(req.Header.Values("Accept-Encoding"), "gzip")
 	if gzipped {
 		w.Header().Set("Content-Encoding", "gzip")
 	}

@@ -134,10 +134,6 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// Restore makes the socket's file anew where it is gone, or something else has taken its place, as Socket.Restore
-// does. Sessions and whoever calls Serve or Accept go on.
-func (l *Listener) Restore() (made bool, err error) { return l.ln.Restore() }
-
 // Accept waits for a rank and returns it when it has said HELLO. A silent peer doesn't hold up others. Peers that
 // fail to say HELLO are dropped; Serve tells of them. The session belongs to the caller. The error is the context's,
 // or net.ErrClosed after Close.

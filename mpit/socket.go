@@ -15,15 +15,10 @@ import (
 // it. It is a net.Listener, and safe for concurrent use.
 type Socket struct {
 	path string
-	mode os.FileMode
+	ln   *net.UnixListener
+	file fileID
 
-	restoring sync.Mutex // held for a whole Restore; taken before mu
-
-	mu       sync.Mutex // never held for long: Accept needs it
-	ln       *net.UnixListener
-	file     fileID
-	deadline time.Time
-	closed   bool
+	closing  sync.Once
 	closeErr error
 }
 
@@ -35,7 +30,7 @@ func ListenUnix(path string, mode os.FileMode) (*Socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mpit: listening at %s: %w", path, err)
 	}
-	return &Socket{path: path, mode: mode.Perm(), ln: ln, file: file}, nil
+	return &Socket{path: path, ln: ln, file: file}, nil
 }
 
 // Path returns the path that ListenUnix was given.
@@ -54,90 +49,21 @@ func (s *Socket) Accept() (net.Conn, error) {
 }
 
 // AcceptUnix is Accept.
-func (s *Socket) AcceptUnix() (*net.UnixConn, error) {
-	for {
-		ln := s.listener()
-		conn, err := ln.AcceptUnix()
-		if errors.Is(err, net.ErrClosed) && s.listener() != ln {
-			continue // Restore has put another one in its place
-		}
-		return conn, err
-	}
-}
-
-func (s *Socket) listener() *net.UnixListener {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ln
-}
+func (s *Socket) AcceptUnix() (*net.UnixConn, error) { return s.ln.AcceptUnix() }
 
 // SetDeadline sets when Accept stops to wait, with an error that says so (net.Error); zero: never.
-func (s *Socket) SetDeadline(t time.Time) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.deadline = t
-	return s.ln.SetDeadline(t)
-}
-
-// Restore looks whether the socket's file is where it was made, and makes it anew where it is gone or something else
-// has taken its place; made says so. It costs a system call where all is well. Those who wait in Accept go on; who
-// had connected and was not accepted yet has to come again. Without success the old socket stays, for those who have
-// a way to it. The error is ErrSocketInUse where another process listens at the path by now, and net.ErrClosed after
-// Close.
-func (s *Socket) Restore() (made bool, err error) {
-	s.restoring.Lock()
-	defer s.restoring.Unlock()
-	s.mu.Lock()
-	file, closed := s.file, s.closed
-	s.mu.Unlock()
-	if closed {
-		return false, fmt.Errorf("mpit: restoring %s: %w", s.path, net.ErrClosed)
-	}
-	// The kernel keeps the inode of a bound socket: no other file has its number while this one lives.
-	if now, err := identify(s.path); err == nil && now == file {
-		return false, nil
-	}
-	ln, file, err := bind(s.path, s.mode)
-	if err != nil {
-		return false, fmt.Errorf("mpit: restoring %s: %w", s.path, err)
-	}
-	if err := s.replace(ln, file); err != nil {
-		return false, fmt.Errorf("mpit: restoring %s: %w", s.path, errors.Join(err, file.remove(s.path), ln.Close()))
-	}
-	return true, nil
-}
-
-// replace puts a new listener in the place of the old one, which it closes.
-func (s *Socket) replace(ln *net.UnixListener, file fileID) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return net.ErrClosed
-	}
-	if err := ln.SetDeadline(s.deadline); err != nil {
-		return err
-	}
-	old := s.ln
-	s.ln, s.file = ln, file
-	_ = old.Close() // nothing is lost with it: its file is gone
-	return nil
-}
+func (s *Socket) SetDeadline(t time.Time) error { return s.ln.SetDeadline(t) }
 
 // Close stops listening and removes the socket file, unless another one has taken its place. It may be called more than
 // once. Connections live on.
 func (s *Socket) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.closed = true
+	s.closing.Do(func() {
 		// While it still listens, nobody takes the path for a dead one's.
-		err := s.file.remove(s.path)
-		s.closeErr = errors.Join(err, s.ln.Close())
-	}
-	if s.closeErr != nil {
-		return fmt.Errorf("mpit: closing %s: %w", s.path, s.closeErr)
-	}
-	return nil
+		if err := errors.Join(s.file.remove(s.path), s.ln.Close()); err != nil {
+			s.closeErr = fmt.Errorf("mpit: closing %s: %w", s.path, err)
+		}
+	})
+	return s.closeErr
 }
 
 // Process returns a descriptor of the rank's process (a pidfd), which the caller closes. It is of the process that

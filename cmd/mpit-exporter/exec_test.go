@@ -161,8 +161,7 @@ func TestExecRunsWhatAShellWouldRun(t *testing.T) {
 	path := "PATH=" + dir + "/first:" + dir + "/second:" + os.Getenv("PATH")
 	assert.Equal(t, outcome{stdout: "second\n"}, runBinary(t, []string{path}, "exec", "--", "prog"))
 	only := "PATH=" + dir + "/first"
-	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: prog: permission denied; is it executable?\n",
-		status: cli.NotExecutable},
+	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: prog: not found in PATH\n", status: cli.NotFound},
 		runBinary(t, []string{only}, "exec", "--", "prog"))
 	assert.Equal(t, outcome{stderr: "mpit-exporter: exec: " + lost + ": its interpreter (#! line or dynamic loader) " +
 		"does not exist\n", status: cli.NotExecutable},

@@ -318,10 +318,8 @@ func TestErrorLines(t *testing.T) {
 			[]string{"exec", "--otlp.endpoint=http://here:4318", "--", "true"}, cli.Usage,
 			"exec: --otlp.endpoint is for an exporter that exec starts: add --own, or give it to the exporter of " +
 				"the node"},
-		{"exec: a directory for Prometheus, but no exporter", nil,
-			[]string{"exec", "--own.sd-dir=" + dir, "--", "true"}, cli.Usage,
-			"exec: --own.sd-dir is for an exporter that exec starts: add --own, or give it to the exporter of the " +
-				"node"},
+		{"exec: a directory, but no exporter", nil, []string{"exec", "--own.dir=" + dir, "--", "true"}, cli.Usage,
+			"exec: --own.dir is for an exporter that exec starts: add --own, or give it to the exporter of the node"},
 		{"OTLP: no protocol", nil, []string{"--otlp.protocol=http/json"}, cli.Usage,
 			"--otlp.protocol: enum value must be one of http/protobuf,grpc, got 'http/json' (see mpit-exporter " +
 				"serve --help)"},
@@ -355,14 +353,6 @@ func TestErrorLines(t *testing.T) {
 		{"push once: no exporter", nil, []string{"push", "--once", "--agent.socket=" + lone}, cli.Failure,
 			"push: no exporter answers at " + filepath.Join(filepath.Dir(lone), sockets.ControlFile) + "; start one on " +
 				"this node, or say with --control.socket where it listens"},
-		{"list: a comparison of a part", nil, []string{"list", "--compare=old.json", "--cvars"}, cli.Usage,
-			"list: --save and --compare are about all that there is, and have a form of their own; leave out --all, " +
-				"--cvars, --objects, --categories, --category and --output"},
-		{"list: nothing to compare with", nil, []string{"list", "--compare=" + file, "--", "true"}, cli.Failure,
-			"list: --compare " + file + ": this is not a file that list --save has written; invalid character 'o' in " +
-				"literal null (expecting 'u')"},
-		{"list: no file to compare with", nil, []string{"list", "--compare=", "--", "true"}, cli.Failure,
-			"list: --compare : open : no such file or directory"},
 		{"cvar: which?", nil, []string{"cvar"}, cli.Usage,
 			"must select a subcommand of 'cvar' (see mpit-exporter cvar --help)"},
 		{"cvar: no value", nil, []string{"cvar", "set", "limit"}, cli.Usage,

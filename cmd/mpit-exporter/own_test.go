@@ -181,7 +181,6 @@ func TestOwnThatCannotStart(t *testing.T) {
 	for _, test := range []struct{ name, flag, err string }{
 		{"an address that is no address", "--own.listen=nowhere:1:2", "cannot listen on nowhere:1:2: listen tcp: " +
 			"address nowhere:1:2: too many colons in address; choose another address with --own.listen"},
-		{"no directory for Prometheus", "--own.sd-dir=/nowhere", "make the directory or name another"},
 		{"no directory at all", "--own.dir=/nowhere", "name another directory with --own.dir"},
 		{"no TLS configuration", "--own.web-config=/nowhere.yml", "--own.web-config /nowhere.yml"},
 		{"rules that are wrong", "--own.config=/nowhere.yaml", "/nowhere.yaml"},
@@ -237,9 +236,9 @@ func TestOwnWhereOthersHaveTheDirectory(t *testing.T) {
 
 // TestOwnAfterAKilledOne: what it has left is in nobody's way.
 func TestOwnAfterAKilledOne(t *testing.T) {
-	parent, sd := cmdtest.ShortDir(t), cmdtest.ShortDir(t)
+	parent := cmdtest.ShortDir(t)
 	for range 2 {
-		cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd,
+		cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent,
 			"--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo up; read line")
 		withOwnEnvironment(cmd)
 		stdin, err := cmd.StdinPipe()
@@ -250,11 +249,8 @@ func TestOwnAfterAKilledOne(t *testing.T) {
 		// Before the program runs, an exporter that is killed is one that could not be started.
 		_, err = stdout.Read(make([]byte, len("up\n")))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool {
-			files, err := os.ReadDir(sd)
-			require.NoError(t, err)
-			return len(ownExporters(t, parent)) == 1 && len(files) == 1
-		}, cmdtest.Patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return len(ownExporters(t, parent)) == 1 }, cmdtest.Patience,
+			10*time.Millisecond)
 		// Until then exec would start another one, or note that none can be started.
 		awaitProgram(t, cmd, "sh")
 		process, err := os.FindProcess(ownExporters(t, parent)[0])
@@ -273,16 +269,13 @@ func TestOwnAfterAKilledOne(t *testing.T) {
 		_ = stdin.Close()
 		_ = cmd.Wait()
 	}
-	cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.sd-dir="+sd,
+	cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent,
 		"--own.listen=127.0.0.1:0", "--job-id=another", "--", "true")
 	withOwnEnvironment(cmd)
 	got := wait(t, cmd)
 	assert.Zero(t, got.status)
 	assert.Contains(t, got.stderr, "metrics of this job")
 	awaitNoExporter(t, parent)
-	files, err := os.ReadDir(sd)
-	require.NoError(t, err)
-	assert.Empty(t, files)
 }
 
 // TestOwnFlagsThatAreRefused: before anything is started.

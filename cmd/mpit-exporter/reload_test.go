@@ -141,7 +141,7 @@ func TestReloadNotifiesSystemd(t *testing.T) {
 	for _, text := range []string{goodRules, badRules1} {
 		require.NoError(t, os.WriteFile(rules, []byte(text), 0o600))
 		require.NoError(t, e.cmd.Process.Signal(syscall.SIGHUP))
-		assert.Regexp(t, `^RELOADING=1\nMONOTONIC_USEC=\d+$`, receive())
+		assert.Regexp(t, `^RELOADING=1\nMONOTONIC_USEC=\d+\n$`, receive())
 		assert.Equal(t, "READY=1", receive(), "with the old rules, if need be")
 	}
 	assert.Zero(t, e.end(t, syscall.SIGTERM))

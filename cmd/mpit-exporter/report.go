@@ -184,11 +184,7 @@ func othersOf(found []*job.Report) string {
 			names[cmp.Or(mapping.OneLine(r.Job.User), "unknown")] = true
 		}
 	}
-	all := slices.Sorted(maps.Keys(names))
-	if more := len(all) - 3; more > 0 {
-		all = append(all[:3], fmt.Sprintf("%d others", more))
-	}
-	return "user " + strings.Join(all, ", ")
+	return "user " + table.Shorten(strings.Join(slices.Sorted(maps.Keys(names)), ", "), table.MaxCell)
 }
 
 // maxLines bounds how many worlds are listed.

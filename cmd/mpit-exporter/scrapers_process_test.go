@@ -21,9 +21,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/httpserver"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
+
+// timeoutHeader says in seconds when the scraper will stop waiting.
+const timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
 
 // Scrapers of the real program that mean no good, or do not care. docs/internals/faults.md has a line for each of these
 // tests.
@@ -92,7 +94,7 @@ func (e *exporterProcess) hurriedPage(t *testing.T) values {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+"/metrics", http.NoBody)
 		require.NoError(t, err)
-		req.Header.Set(httpserver.TimeoutHeader, "0.02")
+		req.Header.Set(timeoutHeader, "0.02")
 		req.Close = true
 		response, err := (&http.Client{Timeout: cmdtest.Patience}).Do(req)
 		require.NoError(t, err)
@@ -363,7 +365,7 @@ func TestScrapersThatGoAway(t *testing.T) {
 	for range 10 {
 		conns := e.dialed(t, 15)
 		for _, conn := range conns {
-			_, err := io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: x\r\n"+httpserver.TimeoutHeader+": 60\r\n\r\n")
+			_, err := io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: x\r\n"+timeoutHeader+": 60\r\n\r\n")
 			require.NoError(t, err)
 		}
 		for i, conn := range conns {

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -41,7 +39,6 @@ type ObjectStatus struct {
 	On         string            `json:"on,omitempty"`      // name of the communicator that it was made on
 	OnID       uint32            `json:"on_id,omitempty"`   // and its id
 	Details    map[string]string `json:"details,omitempty"` // see docs/internals/protocol.md, Objects
-	Freed      bool              `json:"freed,omitempty"`   // it was there earlier
 }
 
 // VariableStatus is a performance variable and what becomes of it.
@@ -108,32 +105,14 @@ type CategoryStatus struct {
 	variables, controls []int // MPI_T's indices
 }
 
-// Update takes over what a later sample of the same rank says: its variables, and its objects. Those that are gone
-// stay, marked as freed, as long as there are not too many. Copies of c that were made before stay as they are.
+// Update takes over what a later sample of the same rank says: its variables, and its objects.
 func (c *Catalogue) Update(later *Catalogue) {
-	c.Variables, c.ObjectsMissing = slices.Clone(later.Variables), later.ObjectsMissing
-	c.ControlVariables = slices.Clone(c.ControlVariables)
+	c.Variables, c.Objects, c.ObjectsMissing = later.Variables, later.Objects, later.ObjectsMissing
 	if later.CategoryStamp != nil {
 		c.CategoryStamp = later.CategoryStamp
 	}
-	alive := make(map[uint32]bool, len(later.Objects))
-	for i := range later.Objects {
-		alive[later.Objects[i].ID] = true
-	}
-	objects := []ObjectStatus{}
-	for _, o := range c.Objects {
-		if !alive[o.ID] && len(objects) < maxFreed {
-			o.Freed = true
-			objects = append(objects, o)
-		}
-	}
-	c.Objects = append(objects, later.Objects...)
-	slices.SortStableFunc(c.Objects, func(a, b ObjectStatus) int { return cmp.Compare(a.ID, b.ID) })
 	c.categorize()
 }
-
-// maxFreed bounds the objects that Update keeps.
-const maxFreed = 4096
 
 // categorize writes at the variables in which categories they are. By index, for several variables may have one name.
 func (c *Catalogue) categorize() {

@@ -49,7 +49,7 @@ func TestControlVariableOnObjects(t *testing.T) {
 	assert.Nil(t, s.Value)
 }
 
-// A later sample brings new variables, with their categories, and new objects; those that are gone stay, marked.
+// A later sample brings new variables, with their categories, and the objects that there are then.
 func TestCatalogueUpdate(t *testing.T) {
 	stamp := uint64(2)
 	c := Catalogue{
@@ -67,8 +67,7 @@ func TestCatalogueUpdate(t *testing.T) {
 	require.Len(t, c.Variables, 3)
 	assert.Equal(t, []string{"all"}, c.Variables[1].Categories)
 	assert.Empty(t, c.Variables[2].Categories)
-	assert.Equal(t, []ObjectStatus{{ID: 1, Name: "renamed"}, {ID: 2, Name: "halo", Freed: true},
-		{ID: 3, Name: "new"}}, c.Objects)
+	assert.Equal(t, []ObjectStatus{{ID: 1, Name: "renamed"}, {ID: 3, Name: "new"}}, c.Objects)
 	assert.Equal(t, &stamp, c.CategoryStamp)
 	assert.Equal(t, uint64(4), c.ObjectsMissing)
 }

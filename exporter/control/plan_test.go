@@ -28,7 +28,7 @@ func TestControlSet(t *testing.T) {
 	}{
 		{"a local variable in one rank", `{"jobid":"7","world":"7.0","ranks":[1],"name":"local","value":"9"}`,
 			[]int{1}, "8", "9"},
-		{"in two of them, named twice", `{"jobid":"7","ranks":[2,0,2],"name":"local","value":"0x10"}`, []int{0, 2},
+		{"in two of them, named twice", `{"jobid":"7","ranks":[2,0,2],"name":"local","value":"16"}`, []int{0, 2},
 			"8", "16"},
 		{"the only job is meant", `{"name":"limits","value":"4,5,6"}`, []int{0, 1, 2}, "1,2,3", "4,5,6"},
 		{"all ranks are", `{"name":"all","value":"1"}`, []int{0, 1, 2}, "8", "1"},

@@ -2,6 +2,7 @@ package control
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -40,26 +41,20 @@ func (s *Server) record(caller mpit.Peer, req *Request, answer *Answer) {
 	s.cfg.Log.Warn("Control variable not set", append(attrs, "err", clean.Text(answer.Error, 1024))...)
 }
 
-// logValues lists the ranks' values, ranks of the same value together.
+// logValues lists the ranks' values, or the one that all have.
 func logValues(ranks []RankAnswer, of func(*RankAnswer) *string) string {
-	with := map[string][]int{}
-	var order []string
+	values, each := map[string]bool{}, make([]string, len(ranks))
+	last := ""
 	for i := range ranks {
-		text := "?"
+		last = "?"
 		if v := of(&ranks[i]); v != nil {
-			text = clean.Label(*v)
+			last = clean.Label(*v)
 		}
-		if with[text] == nil {
-			order = append(order, text)
-		}
-		with[text] = append(with[text], ranks[i].Rank)
+		values[last] = true
+		each[i] = fmt.Sprintf("%s (rank %d)", last, ranks[i].Rank)
 	}
-	if len(order) == 1 {
-		return order[0]
+	if len(values) < 2 {
+		return last
 	}
-	var parts []string
-	for _, text := range order {
-		parts = append(parts, text+" (rank "+units.Ranks(with[text])+")")
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(each, ", ")
 }

@@ -273,7 +273,7 @@ func TestLogValues(t *testing.T) {
 	of := func(r *RankAnswer) *string { return r.Value }
 	assert.Equal(t, "", logValues(nil, of))
 	assert.Equal(t, "8", logValues([]RankAnswer{{Rank: 0, Value: text("8")}, {Rank: 1, Value: text("8")}}, of))
-	assert.Equal(t, "8 (rank 0,2), ? (rank 1)", logValues([]RankAnswer{{Rank: 0, Value: text("8")}, {Rank: 1},
+	assert.Equal(t, "8 (rank 0), ? (rank 1), 8 (rank 2)", logValues([]RankAnswer{{Rank: 0, Value: text("8")}, {Rank: 1},
 		{Rank: 2, Value: text("8")}}, of))
 }
 

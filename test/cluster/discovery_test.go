@@ -18,34 +18,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// Exporters of jobs (exec --own) are found when the job starts, and are no targets when it has ended; Prometheus has
-// the last values of its ranks. The same job started anew is found again.
-func TestOwnExportersAreFound(t *testing.T) {
-	t.Parallel()
-	shared := suite.Dir(t)
-	prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{
-		Discovery: filepath.Join(shared, "mpit-exporter-*.json"),
-		Scrape:    ofScrape("relabel_configs: [{source_labels: [__meta_mpit_jobid], target_label: started_by}]\n"),
-	})
-	instances := map[string]bool{}
-	for range 2 {
-		run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), ID: "again", Program: "ends.c",
-			Args: []string{"finalize", harness.HoldDir},
-			Exec: []string{"--own", "--own.dir=" + suite.Dir(t), "--own.sd-dir=" + shared, "--own.listen=127.0.0.1:0"}})
-		run.AtHold(t, "up")
-		prometheus.Await(t, `up{started_by="again"}`, values(1))
-		prometheus.Await(t, `mpit_rank_up{jobid="again"}`, values(1, 1))
-		up, err := prometheus.Query(t.Context(), "up")
-		require.NoError(t, err)
-		instances[up[0].Labels["instance"]] = true
-		run.Finish(t, "up")
-		prometheus.Await(t, `count(up) or vector(0)`, values(0))
-		prometheus.Await(t, fmt.Sprintf(`count(last_over_time(mpit_rank_end_info{reason="finalize",instance=%q}[5m]))`,
-			up[0].Labels["instance"]), values(2))
-	}
-	assert.Len(t, instances, 2)
-}
-
 // targets are instances and their states.
 type targets map[string]string
 

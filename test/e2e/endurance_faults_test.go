@@ -18,8 +18,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
 // enduranceFault is what may happen at any time. For the second half of the time the exporter lives on, so that it has
@@ -49,18 +47,6 @@ var enduranceFaults = []enduranceFault{
 		e.exporter.Signal(t, syscall.SIGCONT)
 	}},
 	{"exporter: rules", false, (*endurance).reload},
-	{"exporter: no socket, disk full", false, func(e *endurance, ctx context.Context, t *testing.T, draw *rand.Rand) {
-		back := e.journal.gone("no socket")
-		free := e.sockets.fill(t)
-		require.NoError(t, os.Remove(e.exporter.Socket))
-		sleep(ctx, between(draw, time.Second, 10*time.Second))
-		free()
-		harness.Await(t, "the exporter's socket", func(context.Context) error {
-			_, err := os.Stat(e.exporter.Socket)
-			return err
-		})
-		back()
-	}},
 	{"Prometheus: SIGTERM", false, func(e *endurance, ctx context.Context, t *testing.T, draw *rand.Rand) {
 		e.endPrometheus(ctx, t, draw, syscall.SIGTERM)
 	}},

@@ -66,7 +66,6 @@ type endurance struct {
 	mpis        []*harness.MPI
 	exporter    *harness.Exporter
 	prometheus  *harness.Prometheus
-	sockets     disk // what the exporter writes to
 	storage     disk // what Prometheus writes to
 	reports     disk // what exporters of jobs write to
 	clock       clock
@@ -85,7 +84,7 @@ func newEndurance(t *testing.T, seed uint64, length time.Duration) *endurance {
 	t.Helper()
 	e := &endurance{seed: seed, mpis: harness.Both(t)}
 	e.clock = newClock(t)
-	e.sockets, e.storage = newDisk(t, "nr_inodes=16", []byte{}), newDisk(t, "size=512m", make([]byte, 16<<20))
+	e.storage = newDisk(t, "size=512m", make([]byte, 16<<20))
 	e.reports = newDisk(t, "size=2m", make([]byte, 64<<10))
 	if e.memory = suite.MemoryGroup(t, 512<<20); e.memory == "" {
 		t.Log("no control group can be made: who would be out of memory gets SIGKILL")
@@ -94,7 +93,7 @@ func newEndurance(t *testing.T, seed uint64, length time.Duration) *endurance {
 	e.rules, e.targets = filepath.Join(dir, "rules.yaml"), filepath.Join(dir, "targets.json")
 	require.NoError(t, os.WriteFile(e.rules, []byte(enduranceRules[0]), 0o600))
 	e.exporter = suite.ExporterWith(t, harness.ExporterConfig{
-		Binary: exporterOnClock(t), Socket: filepath.Join(e.sockets.dir, "agent.sock"),
+		Binary: exporterOnClock(t), Socket: filepath.Join(suite.Dir(t), "agent.sock"),
 		Env: []string{e.clock.variable()},
 		Flags: []string{"--config.file=" + e.rules, "--retention=" + enduranceRetention.String(), "--web.enable-pprof",
 			"--web.enable-lifecycle", "--log.level=warn"},

@@ -98,29 +98,3 @@ func scrapeWithin(t *testing.T, exporter *harness.Exporter, timeout string) *har
 	require.NoError(t, err)
 	return scrape
 }
-
-// Somebody deletes the socket, or replaces its directory, while a job runs: that job's ranks stay, the next job's come.
-func TestFaultSocketDeletedUnderAJob(t *testing.T) {
-	t.Parallel()
-	mpi := harness.OpenMPI(t)
-	exporter := suite.Exporter(t, "--no-landlock") // whose rights are of a directory, not of its name
-	_, first := halfway(t, mpi, exporter)
-	before := counters(exporter.Await(t, "the first job", all(up(first), halves(first, mpi, 1))), first)
-
-	require.NoError(t, os.Remove(exporter.Socket))
-	_, second := halfway(t, mpi, exporter)
-	exporter.Await(t, "the second job", all(up(first), up(second), halves(second, mpi, 1), noneFell(before, first),
-		healthy))
-
-	dir := filepath.Dir(exporter.Socket)
-	require.NoError(t, os.Rename(dir, dir+".old"))
-	require.NoError(t, os.Mkdir(dir, 0o755))
-	_, third := halfway(t, mpi, exporter)
-	exporter.Await(t, "the third job", all(up(first), up(second), up(third), noneFell(before, first), healthy))
-
-	for _, run := range []*harness.Run{first, second, third} {
-		run.Finish(t, "half", "done")
-	}
-	exporter.Await(t, "the ends", all(ended(first, "finalize"), ended(second, "finalize"), ended(third, "finalize"),
-		halves(first, mpi, 2), healthy))
-}

@@ -3,10 +3,8 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,15 +23,13 @@ import (
 
 // own is where jobs of one test have their own exporters. All of them run on one node, this machine: a second node
 // would have a directory of its own, of which its processes know nothing more than these do of each other's.
-type own struct {
-	dir, sd string
-}
+type own struct{ dir string }
 
-func newOwn(t *testing.T) own { return own{dir: suite.Dir(t), sd: suite.Dir(t)} }
+func newOwn(t *testing.T) own { return own{dir: suite.Dir(t)} }
 
 // job is one of ranks that start their exporter themselves.
 func (o own) job(mpi *harness.MPI, ranks int, flags ...string) harness.Job {
-	flags = append([]string{"--own", "--own.dir=" + o.dir, "--own.sd-dir=" + o.sd}, flags...)
+	flags = append([]string{"--own", "--own.dir=" + o.dir}, flags...)
 	return harness.Job{MPI: mpi, Ranks: ranks, Exec: flags, Program: "ends.c",
 		Args: []string{"finalize", harness.HoldDir}}
 }
@@ -56,53 +52,29 @@ func (o own) nothingLeft(t *testing.T, run *harness.Run) {
 		if left := run.Leftovers(); len(left) > 0 {
 			return fmt.Errorf("processes %v are left", left)
 		}
-		for _, dir := range []string{o.dir, o.sd} {
-			files, err := os.ReadDir(dir)
-			if err != nil {
-				return err
-			}
-			if len(files) > 0 {
-				return fmt.Errorf("%s is left in %s", files[0].Name(), dir)
-			}
+		files, err := os.ReadDir(o.dir)
+		if err == nil && len(files) > 0 {
+			err = fmt.Errorf("%s is left in %s", files[0].Name(), o.dir)
 		}
-		return nil
+		return err
 	})
 }
 
-// targets are what Prometheus would read.
-func (o own) targets(t *testing.T) (targets []sdTarget) {
+// pageOf is the page of a job's exporter.
+func pageOf(t *testing.T, run *harness.Run) *harness.Exporter {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(o.sd, "*.json"))
+	pids := exporters(run)
+	require.Len(t, pids, 1)
+	listening := ports(t, pids[0])
+	require.Len(t, listening, 1)
+	_, digits, _ := strings.Cut(listening[0], ":")
+	port, err := strconv.ParseUint(digits, 16, 16)
 	require.NoError(t, err)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		var list []sdTarget
-		require.NoError(t, json.Unmarshal(text, &list))
-		targets = append(targets, list...)
-	}
-	return targets
+	return &harness.Exporter{Address: fmt.Sprintf("127.0.0.1:%d", port)}
 }
 
-type sdTarget struct {
-	Targets []string
-	Labels  map[string]string
-}
-
-// exporter is the page of a target, by this machine's address: its own name need not be known to it.
-func (s sdTarget) exporter(t *testing.T) *harness.Exporter {
-	t.Helper()
-	require.Len(t, s.Targets, 1)
-	host, port, err := net.SplitHostPort(s.Targets[0])
-	require.NoError(t, err)
-	name, err := os.Hostname()
-	require.NoError(t, err)
-	assert.Equal(t, name, host)
-	return &harness.Exporter{Address: net.JoinHostPort("127.0.0.1", port)}
-}
-
-// TestOwn: four ranks that begin at once have one exporter. It has nothing of theirs open, its page and its file for
-// Prometheus are there while it runs, and it ends when the last values have been scraped.
+// TestOwn: four ranks that begin at once have one exporter. It has nothing of theirs open, its page is there
+// while it runs, and it ends when the last values have been scraped.
 func TestOwn(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -110,10 +82,7 @@ func TestOwn(t *testing.T) {
 			o := newOwn(t)
 			run := suite.Run(t, o.job(mpi, 4))
 			run.AtHold(t, "up")
-			targets := o.targets(t)
-			require.Len(t, targets, 1)
-			assert.Equal(t, run.ID, targets[0].Labels["__meta_mpit_jobid"])
-			page := targets[0].exporter(t)
+			page := pageOf(t, run)
 			page.Await(t, "the ranks", up(run))
 
 			pids := exporters(run)
@@ -176,7 +145,7 @@ func TestOwnHoldsNoPipe(t *testing.T) {
 			require.NoError(t, err)
 			assert.Contains(t, string(text), "status 0\n")
 			require.Len(t, exporters(run), 1, "it waits for a scrape, and cat for nobody:\n%s", text)
-			_, err = o.targets(t)[0].exporter(t).ScrapeContext(t.Context())
+			_, err = pageOf(t, run).ScrapeContext(t.Context())
 			require.NoError(t, err)
 			o.nothingLeft(t, run)
 		})
@@ -190,14 +159,9 @@ func TestOwnIsNotDown(t *testing.T) {
 	o := newOwn(t)
 	run := suite.Run(t, o.job(harness.OpenMPI(t), 1))
 	run.AtHold(t, "up")
-	targets := o.targets(t)
-	require.Len(t, targets, 1)
-	page := targets[0].exporter(t)
+	page := pageOf(t, run)
 	stale := filepath.Join(suite.Dir(t), "stale.json")
-	targets[0].Targets = []string{page.Address}
-	text, err := json.Marshal(targets)
-	require.NoError(t, err)
-	writeFile(t, stale, string(text))
+	writeFile(t, stale, fmt.Sprintf(`[{"targets": [%q]}]`, page.Address))
 	node := suite.Exporter(t)
 	prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{
 		Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{node}, Discovery: stale,
@@ -312,12 +276,8 @@ func TestOwnTwoJobs(t *testing.T) {
 	for _, run := range runs {
 		run.AtHold(t, "up")
 	}
-	targets := o.targets(t)
-	require.Len(t, targets, 2)
 	for _, run := range runs {
-		i := slices.IndexFunc(targets, func(s sdTarget) bool { return s.Labels["__meta_mpit_jobid"] == run.ID })
-		require.GreaterOrEqual(t, i, 0)
-		page := targets[i].exporter(t)
+		page := pageOf(t, run)
 		s := page.Await(t, "its ranks", up(run))
 		assert.Len(t, s.Select("mpit_rank_up", nil), 2, "no other job's")
 		require.Len(t, exporters(run), 1)
@@ -350,9 +310,7 @@ func TestOwnOfSomeRanks(t *testing.T) {
 		}
 		return nil
 	})
-	targets := o.targets(t)
-	require.Len(t, targets, 1)
-	page := targets[0].exporter(t)
+	page := pageOf(t, run)
 	page.Await(t, "two of them", func(s *harness.Scrape) error {
 		if n := len(s.Select("mpit_rank_up", nil)); n != 2 {
 			return fmt.Errorf("%d ranks", n)
@@ -386,7 +344,7 @@ func TestOwnPushed(t *testing.T) {
 				run.AtHold(t, "up")
 				pids := exporters(run)
 				require.Len(t, pids, 1)
-				assert.Empty(t, o.targets(t), "there is no page")
+				assert.Empty(t, ports(t, pids[0]), "there is no page")
 				run.Release(t, "up")
 				harness.Await(t, "a push", func(context.Context) error {
 					select {

@@ -289,5 +289,6 @@ func startIn(t *testing.T, g group) *harness.Exporter {
 	wrapper := filepath.Join(dir, "exporter")
 	require.NoError(t, os.WriteFile(wrapper, fmt.Appendf(nil, "#!/bin/sh\necho $$ >'%s/cgroup.procs' && exec '%s' \"$@\"\n",
 		g, binary), 0o755))
-	return suite.ExporterWith(t, harness.ExporterConfig{Binary: wrapper, Socket: filepath.Join(dir, "agent.sock")})
+	return suite.ExporterWith(t, harness.ExporterConfig{Binary: wrapper, Socket: filepath.Join(dir, "agent.sock"),
+		Env: []string{"GOMEMLIMIT=1382MiB"}}) // as in the unit
 }

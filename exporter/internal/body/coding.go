@@ -3,9 +3,6 @@ package body
 import (
 	"bytes"
 	"io"
-	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -52,24 +49,4 @@ func (r *Response) unpack(w io.Writer) error {
 	}
 	_, err := z.WriteTo(w)
 	return err
-}
-
-// TakesGzip says whether a client takes gzip, by Accept-Encoding (RFC 9110 §12.5.3).
-func TakesGzip(header http.Header) bool {
-	takes := map[string]bool{}
-	for _, value := range header.Values("Accept-Encoding") {
-		for part := range strings.SplitSeq(value, ",") {
-			coding, weight, weighed := strings.Cut(strings.ToLower(part), ";")
-			coding = strings.TrimSpace(coding)
-			if _, known := takes[coding]; known {
-				continue
-			}
-			q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
-			takes[coding] = !weighed || err == nil && q > 0
-		}
-	}
-	if gzip, named := takes["gzip"]; named {
-		return gzip
-	}
-	return takes["*"]
 }

@@ -110,8 +110,7 @@ func parseItem(e *mpit.Enum, text string) (uint64, error) {
 }
 
 func parseSigned(d mpit.Datatype, text string, bits int) (uint64, error) {
-	digits, base := number(text)
-	i, err := strconv.ParseInt(digits, base, bits)
+	i, err := strconv.ParseInt(text, 10, bits)
 	if err != nil {
 		return 0, numberError(d, text, err, fmt.Sprintf("%d to %d", int64(-1)<<(bits-1), int64(1)<<(bits-1)-1))
 	}
@@ -119,27 +118,14 @@ func parseSigned(d mpit.Datatype, text string, bits int) (uint64, error) {
 }
 
 func parseUnsigned(d mpit.Datatype, text string, bits int) (uint64, error) {
-	digits, base := number(text)
-	if i, err := strconv.ParseInt(digits, base, 64); err == nil && i < 0 {
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil && i < 0 {
 		return 0, numberError(d, text, strconv.ErrRange, fmt.Sprintf("0 to %d", uint64(math.MaxUint64)>>(64-bits)))
 	}
-	u, err := strconv.ParseUint(digits, base, bits)
+	u, err := strconv.ParseUint(text, 10, bits)
 	if err != nil {
 		return 0, numberError(d, text, err, fmt.Sprintf("0 to %d", uint64(math.MaxUint64)>>(64-bits)))
 	}
 	return u, nil
-}
-
-// number says in which base a number is written: decimal, unless it begins with 0x. A leading zero alone means nothing.
-func number(text string) (digits string, base int) {
-	sign, rest := "", text
-	if strings.HasPrefix(rest, "-") {
-		sign, rest = "-", rest[1:]
-	}
-	if len(rest) > 2 && (rest[:2] == "0x" || rest[:2] == "0X") && rest[2] != '-' && rest[2] != '+' {
-		return sign + rest[2:], 16
-	}
-	return text, 10
 }
 
 func parseFloat(d mpit.Datatype, text string) (uint64, error) {

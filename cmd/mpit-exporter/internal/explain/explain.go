@@ -1,5 +1,4 @@
-// Package explain is config explain: what a performance variable becomes, and which rules decide it, as text and as
-// JSON.
+// Package explain is config explain: what a performance variable becomes, and which rules decide it.
 //
 // The answers are variables.Mapper's. Here are the question, as flags put it (Flags), and how the answer is written.
 package explain
@@ -17,6 +16,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -26,7 +26,6 @@ type Flags struct {
 	class, bind, verbosity, datatype string
 	library                          mapping.Library
 	files                            []string
-	output                           string
 }
 
 // AddTo adds the flags and arguments to a command.
@@ -52,7 +51,6 @@ func (x *Flags) AddTo(cmd *kingpin.CmdClause) {
 		&x.datatype, wordsOf(mpit.DatatypeInt, mpit.DatatypeBool,
 			func(d mpit.Datatype) string { return strings.ToLower(strings.TrimPrefix(d.String(), "MPI_")) }))
 	cmd.Flag("config.file", configuration.FileHelp).PlaceHolder("PATH").StringsVar(&x.files)
-	cmd.Flag("output", "text or json.").Short('o').Default("text").EnumVar(&x.output, "text", "json")
 }
 
 func wordsOf[T ~uint8](first, last T, word func(T) string) (words []string) {
@@ -93,26 +91,6 @@ func (x *Flags) variable() (v mpit.Variable, err error) {
 	return v, err
 }
 
-// Answer is what becomes of a variable.
-type Answer struct {
-	Name      string           `json:"name"`
-	Class     string           `json:"class"`
-	Datatype  string           `json:"datatype"`
-	Metric    *Metric          `json:"metric,omitempty"`
-	Dropped   string           `json:"dropped,omitempty"` // why there is no metric
-	Decisions []rules.Decision `json:"decisions,omitempty"`
-	Unsure    []string         `json:"unsure,omitempty"` // rules, by file and line
-}
-
-// Metric is the metric that a variable becomes.
-type Metric struct {
-	Name          string `json:"name"`
-	Type          string `json:"type"`
-	Unit          string `json:"unit,omitempty"`
-	Help          string `json:"help"`
-	OpenTelemetry string `json:"opentelemetry"`
-}
-
 // Run answers the question that the flags put.
 func (x *Flags) Run(std cli.Stdio) error {
 	v, err := x.variable()
@@ -126,44 +104,35 @@ func (x *Flags) Run(std cli.Stdio) error {
 	if err != nil {
 		return err
 	}
-	a := Answer{Name: x.name, Class: x.class, Datatype: v.Datatype.String()}
-	metric, reason, ok := from.Mapper.Metric(x.library, v)
-	if a.Dropped = string(reason); ok {
-		a.Metric = &Metric{metric.Name, metric.Kind.String(), metric.Unit, metric.Help, metric.OTelName}
-	}
-	a.Decisions, a.Unsure = from.Mapper.Explain(x.library, v)
-	if x.output == "json" {
-		err = cli.WriteJSON(std.Out, a)
-	} else {
-		err = a.write(std.Out)
-	}
-	if err != nil {
+	if err := x.write(std.Out, from.Mapper, v); err != nil {
 		return fmt.Errorf("config explain: writing: %w", err)
 	}
 	return nil
 }
 
-// write shows the answer as text.
-func (a *Answer) write(w io.Writer) error {
-	fmt.Fprintf(w, "%s of class %s, %s\n\n", mapping.OneLine(a.Name), strings.ToUpper(a.Class), a.Datatype)
-	if a.Metric == nil {
-		fmt.Fprintf(w, "It is left out (%s).\n\n", a.Dropped)
+// write says what becomes of a variable.
+func (x *Flags) write(w io.Writer, mapper *variables.Mapper, v mpit.Variable) error {
+	fmt.Fprintf(w, "%s of class %s, %s\n\n", mapping.OneLine(x.name), strings.ToUpper(x.class), v.Datatype)
+	if metric, reason, ok := mapper.Metric(x.library, v); ok {
+		fmt.Fprintf(w, "%s, a %s. %s\nOver OTLP it is %s.\n\n", metric.Name, metric.Kind, mapping.OneLine(metric.Help),
+			metric.OTelName)
 	} else {
-		fmt.Fprintf(w, "%s, a %s. %s\n\n", a.Metric.Name, a.Metric.Type, mapping.OneLine(a.Metric.Help))
+		fmt.Fprintf(w, "It is left out (%s).\n\n", reason)
 	}
+	decisions, unsure := mapper.Explain(x.library, v)
 	t := table.New(w)
 	table.Row(t, "PROPERTY", "DECIDED BY", "VALUE")
-	for _, d := range a.Decisions {
+	for _, d := range decisions {
 		table.Row(t, d.Property, d.By, d.Value)
 	}
 	table.Row(t, "all else", "its class", "")
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if len(a.Unsure) > 0 {
+	if len(unsure) > 0 {
 		fmt.Fprint(w, "\nThese rules may decide something, too; it depends on library, version or verbosity:\n")
 	}
-	for _, source := range a.Unsure {
+	for _, source := range unsure {
 		fmt.Fprintf(w, "    %s\n", source)
 	}
 	return nil

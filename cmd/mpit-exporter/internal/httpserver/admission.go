@@ -22,8 +22,6 @@ const (
 	// answerBytes bounds the answers that are being made or sent, compressed. Those of pages for scrapers are shared,
 	// and bounded by the exporter.
 	answerBytes = 16 << 20
-	// TimeoutHeader says in seconds when the scraper will stop waiting.
-	TimeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
 )
 
 // Reasons of mpit_exporter_http_refused_total.

@@ -234,7 +234,7 @@ func noise(n int) []byte {
 // What a handler says arrives, compressed or not, and the handler is done before the first byte is sent.
 func TestAnswersAreMadeBeforeTheyAreSent(t *testing.T) {
 	for _, size := range []int{0, 100, plainBytes, plainBytes + 1, 1 << 20} {
-		for _, accept := range []string{"", "gzip", "br, gzip;q=0.5", "gzip;q=0"} {
+		for _, accept := range []string{"", "gzip", "br, gzip", "gzip;q=0"} {
 			text := noise(size)
 			w := newClient()
 			a := newAdmission(1, 8<<20, loopback(), newRefusals())
@@ -256,7 +256,7 @@ func TestAnswersAreMadeBeforeTheyAreSent(t *testing.T) {
 			assert.Equal(t, "application/json", w.Header().Get("Content-Type"))
 			got := io.Reader(w.Body)
 			zipped := w.Header().Get("Content-Encoding") == "gzip"
-			assert.Equal(t, size > plainBytes && (accept == "gzip" || accept == "br, gzip;q=0.5"), zipped)
+			assert.Equal(t, size > plainBytes && (accept == "gzip" || accept == "br, gzip"), zipped)
 			if zipped {
 				z, err := gzip.NewReader(got)
 				require.NoError(t, err)

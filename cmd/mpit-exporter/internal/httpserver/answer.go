@@ -5,10 +5,10 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
+	"golang.org/x/net/http/httpguts"
 )
 
 const (
@@ -120,7 +120,8 @@ func (a *answer) finish() error {
 // send writes it to the client.
 func (a *answer) send(w http.ResponseWriter, req *http.Request) error {
 	a.header.Add("Vary", "Accept-Encoding")
-	if a.zip != nil && !takesGzip(req.Header) {
+	takesGzip := httpguts.HeaderValuesContainsToken(req.Header.Values("Accept-Encoding"), "gzip")
+	if a.zip != nil && !takesGzip {
 		w.WriteHeader(a.status)
 		z := unzippers.Get().(*gzip.Reader)
 		defer unzippers.Put(z)
@@ -143,18 +144,4 @@ func (a *answer) send(w http.ResponseWriter, req *http.Request) error {
 	w.WriteHeader(a.status)
 	_, err := a.body.WriteTo(w)
 	return err
-}
-
-// takesGzip says whether the client says so.
-func takesGzip(header http.Header) bool {
-	for _, value := range header.Values("Accept-Encoding") {
-		for part := range strings.SplitSeq(value, ",") {
-			coding, weight, weighed := strings.Cut(part, ";")
-			if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-				weight = strings.TrimPrefix(strings.TrimSpace(weight), "q=")
-				return !weighed || strings.Trim(weight, "0.") != ""
-			}
-		}
-	}
-	return false
 }

@@ -71,10 +71,10 @@ func NewSeveral(server, exporter, match string) (*Several, error) {
 		ended: prometheus.NewGauge(prometheus.GaugeOpts{Name: "mpit_judge_last_look_timestamp_seconds",
 			Help: "When the last look ended that Prometheus answered."}),
 		unanswered: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mpit_judge_unanswered_total",
-			Help: "Questions without a good answer: to Prometheus, or to an exporter, by why; jobs that are too many. What " +
+			Help: "Questions without a good answer: to Prometheus, or to an exporter; jobs that are too many. What " +
 				"they are about isn't judged."}, []string{"reason"}),
 	}
-	for _, reason := range []string{byPrometheus, byTime, byStatus, byOther, byMany} {
+	for _, reason := range []string{byPrometheus, byExporter, byMany} {
 		s.unanswered.WithLabelValues(reason)
 	}
 	return s, nil
@@ -82,11 +82,9 @@ func NewSeveral(server, exporter, match string) (*Several, error) {
 
 // Reasons for which there is no answer.
 const (
-	byPrometheus = "prometheus" // Prometheus has not answered
-	byTime       = "timeout"
-	byStatus     = "status" // the exporter refuses
-	byOther      = "other"  // it isn't reached, or answers with something else
-	byMany       = "jobs"   // there are more than maxJobs: of the rest no exporter is asked
+	byPrometheus = "prometheus"
+	byExporter   = "exporter"
+	byMany       = "jobs" // there are more than maxJobs: of the rest no exporter is asked
 )
 
 // Describe implements prometheus.Collector.
@@ -224,7 +222,7 @@ func (s *Several) ask(ctx context.Context, of whose, instance string) ([]*job.Re
 	defer cancel()
 	u, err := url.Parse(strings.ReplaceAll(s.exporter, Instance, instance))
 	if err != nil {
-		s.unanswered.WithLabelValues(byOther).Inc()
+		s.unanswered.WithLabelValues(byExporter).Inc()
 		return nil, fmt.Errorf("address of %s: %w", instance, err)
 	}
 	u = u.JoinPath("api", "v1", "report")
@@ -232,18 +230,11 @@ func (s *Several) ask(ctx context.Context, of whose, instance string) ([]*job.Re
 	var list page.ReportList
 	err = client.Fetch(ctx, u, "an "+cli.ProgramName, room, func(d *json.Decoder) error { return d.Decode(&list) })
 	var status *client.StatusError
-	switch {
-	case err == nil:
-	case errors.As(err, &status) && status.Code == http.StatusNotFound:
+	if errors.As(err, &status) && status.Code == http.StatusNotFound {
 		return nil, nil // its ranks have ended
-	case errors.As(err, &status):
-		s.unanswered.WithLabelValues(byStatus).Inc()
-		return nil, err
-	case ctx.Err() != nil:
-		s.unanswered.WithLabelValues(byTime).Inc()
-		return nil, err
-	default:
-		s.unanswered.WithLabelValues(byOther).Inc()
+	}
+	if err != nil {
+		s.unanswered.WithLabelValues(byExporter).Inc()
 		return nil, err
 	}
 	parts := slices.DeleteFunc(list.Reports, func(r *job.Report) bool {

@@ -97,9 +97,9 @@ func TestSeveral(t *testing.T) {
 		"another world, with a part":  {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)[0]), nodes: []string{"a", "b", "c"}},
 		"another world, with all":     {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)...), nodes: []string{"a", "b", "c"}, want: waits},
 		"a node without ranks of it":  {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "other"}, want: waits},
-		"an exporter that isn't one":  {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "web"}, not: byOther},
-		"an exporter that refuses it": {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "busy"}, not: byStatus},
-		"what is no address":          {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "%"}, not: byOther},
+		"an exporter that isn't one":  {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "web"}, not: byExporter},
+		"an exporter that refuses it": {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "busy"}, not: byExporter},
+		"what is no address":          {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "%"}, not: byExporter},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
@@ -121,7 +121,7 @@ func TestSeveral(t *testing.T) {
 			}
 			assert.Contains(t, s.asked[0], `mpit_rank_up{partition="gpu"}`)
 			assert.InDelta(t, strings.Count(c.want, "\n"), testutil.ToFloat64(j.jobs), 0)
-			for _, reason := range []string{byPrometheus, byTime, byStatus, byOther, byMany} {
+			for _, reason := range []string{byPrometheus, byExporter, byMany} {
 				assert.Equal(t, reason == c.not, testutil.ToFloat64(j.unanswered.WithLabelValues(reason)) > 0, reason)
 			}
 		})

@@ -1,8 +1,8 @@
 // Package listing shows what MPI_T offers in a rank, an api.Catalogue, as tables: variables, control variables,
 // categories as a tree, and objects.
 //
-// Begin with Write; Selection is what is left out. WriteValues shows an exporter's values, and Compare how a catalogue
-// differs from one that was saved. RunProgram makes one of a program, which it runs to its end.
+// Begin with Write; Selection is what is left out. WriteValues shows an exporter's values. RunProgram makes a catalogue
+// of a program, which it runs to its end.
 package listing
 
 import (
@@ -133,9 +133,6 @@ func writeObjects(t io.Writer, c *api.Catalogue) {
 		byKind[o.Kind] = append(byKind[o.Kind], o)
 	}
 	slices.Sort(kinds)
-	for _, list := range byKind { // those that are gone come last
-		slices.SortStableFunc(list, func(a, b *api.ObjectStatus) int { return cmp.Compare(gone(a), gone(b)) })
-	}
 	fmt.Fprintf(t, "\nOBJECTS (%d)\n", len(c.Objects))
 	if len(c.Objects) > 0 {
 		table.Row(t, "KIND", "NAME", "SIZE", "RANK", "ON", "DETAILS")
@@ -158,13 +155,6 @@ func writeObjects(t io.Writer, c *api.Catalogue) {
 	}
 }
 
-func gone(o *api.ObjectStatus) int {
-	if o.Freed {
-		return 1
-	}
-	return 0
-}
-
 func numberCell(n *int) string {
 	if n == nil {
 		return ""
@@ -175,13 +165,11 @@ func numberCell(n *int) string {
 // detailCell is what is known of an object beyond its name and size.
 func detailCell(o *api.ObjectStatus) string {
 	var parts []string
-	for _, flag := range []struct {
-		is   bool
-		word string
-	}{{o.Predefined, "predefined"}, {o.Inter, "intercommunicator"}, {o.Freed, "freed"}} {
-		if flag.is {
-			parts = append(parts, flag.word)
-		}
+	if o.Predefined {
+		parts = append(parts, "predefined")
+	}
+	if o.Inter {
+		parts = append(parts, "intercommunicator")
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Details)) {
 		parts = append(parts, key+"="+o.Details[key])

@@ -16,8 +16,6 @@ const (
 	// lastWordsTimeout is how long after the program's end its last samples are waited for: they have been sent by
 	// then.
 	lastWordsTimeout = time.Second
-	// followInterval is how often the rank is asked for new objects: the program may free them before it ends.
-	followInterval = 100 * time.Millisecond
 )
 
 // listedRanks gathers what the ranks of the program say. One of them is enough, but which one lives long enough is
@@ -40,8 +38,8 @@ func newListedRanks(mapper *variables.Mapper) *listedRanks {
 // handle serves one connection; it is mpit.Listener.Serve's.
 func (l *listedRanks) handle(ctx context.Context, s *mpit.Session) {
 	defer func() { _ = s.Close() }()
-	if !s.Hello().Final && l.read(ctx, s) {
-		l.follow(ctx, s)
+	if !s.Hello().Final {
+		l.read(ctx, s)
 	}
 	// A closed connection would be made anew, again and again.
 	select {
@@ -53,28 +51,27 @@ func (l *listedRanks) handle(ctx context.Context, s *mpit.Session) {
 	}
 }
 
-// read reads the rank's catalogue, unless another rank's has been read. It returns true if it is this rank's that is
-// listed.
-func (l *listedRanks) read(ctx context.Context, s *mpit.Session) bool {
+// read reads the rank's catalogue, unless another rank's has been read.
+func (l *listedRanks) read(ctx context.Context, s *mpit.Session) {
 	select {
 	case l.reading <- struct{}{}:
 	case <-s.Done():
-		return false
+		return
 	case <-ctx.Done():
-		return false
+		return
 	}
 	defer func() { <-l.reading }()
 	l.mu.Lock()
 	had := l.whole != nil
 	l.mu.Unlock()
 	if had {
-		return false
+		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, catalogueTimeout)
 	defer cancel()
 	c, err := api.CatalogueOf(ctx, s, l.mapper)
 	if err != nil {
-		return false // it has ended too early, or hangs: another rank, or the last sample, will do
+		return // it has ended too early, or hangs: another rank, or the last sample, will do
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,37 +79,6 @@ func (l *listedRanks) read(ctx context.Context, s *mpit.Session) bool {
 		l.id, l.final = id, nil
 	}
 	l.whole = &c
-	return true
-}
-
-// follow looks at the rank's objects and variables until it ends.
-func (l *listedRanks) follow(ctx context.Context, s *mpit.Session) {
-	tick := time.NewTicker(followInterval)
-	defer tick.Stop()
-	var layout *mpit.Layout
-	var variables *mpit.Variables
-	for {
-		select {
-		case <-tick.C:
-		case <-s.Done():
-			return
-		case <-ctx.Done():
-			return
-		}
-		sample, err := s.Read(ctx)
-		if err != nil {
-			continue // it has ended, or will say more at its end
-		}
-		if sample.Layout == layout && sample.Variables == variables || sample.Layout == nil ||
-			sample.Variables == nil {
-			continue
-		}
-		layout, variables = sample.Layout, sample.Variables
-		later := api.CatalogueOfSample(s, &sample, l.mapper)
-		l.mu.Lock()
-		l.whole.Update(&later)
-		l.mu.Unlock()
-	}
 }
 
 // takeFinal keeps the last sample of the rank that was read, or of the first one that brings one.

@@ -73,7 +73,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		}
 	}()
 	n.atEnd(n.logs.Close)
-	n.atEnd(tuneCollector(os.Getenv, os.DirFS("/")))
+	n.atEnd(tuneCollector(os.Getenv))
 	flags.log.Writer = n.logs
 	n.Logger = promslog.New(&flags.log)
 	// Before all else: a SIGHUP that comes while the exporter starts must neither end it nor be lost.

@@ -8,10 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 	"github.com/mpit-exporter/mpit-exporter/exporter"
@@ -74,7 +72,8 @@ func (r *reloader) now(ctx context.Context) error {
 	if r.ended {
 		return errEnding
 	}
-	notify(r.logger, reloadingState())
+	// A service of Type=notify-reload says when, so that systemd can tell this from an earlier reload.
+	notify(r.logger, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
 	defer notify(r.logger, daemon.SdNotifyReady) // with the old rules, if need be
 	rules, _, err := configuration.Load(r.flags.configFiles, r.flags.timerInterval)
 	if err != nil {
@@ -82,14 +81,4 @@ func (r *reloader) now(ctx context.Context) error {
 		return err
 	}
 	return r.exporter.Reload(rules)
-}
-
-// reloadingState is what systemd wants to know of a service of Type=notify-reload: since when it has been reloading,
-// by CLOCK_MONOTONIC, so that it can tell this from an earlier reload.
-func reloadingState() string {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return daemon.SdNotifyReloading
-	}
-	return fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, now.Nano()/int64(time.Microsecond))
 }

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 )
 
 // service is a part of the exporter that runs until it is stopped.
@@ -59,7 +57,7 @@ type Enclosed struct{ node *Node }
 func (e *Enclosed) Run(ctx context.Context, f *Front) error {
 	n := e.node
 	detached := context.WithoutCancel(ctx)
-	failed := make(chan error, 6) // one for each service
+	failed := make(chan error, 5) // one for each service
 	nothing := func(ctx context.Context) error { <-ctx.Done(); return nil }
 
 	ranks := begin(detached, "serving ranks on "+n.socket.Path(), failed, func(ctx context.Context) error {
@@ -83,11 +81,6 @@ func (e *Enclosed) Run(ctx context.Context, f *Front) error {
 		n.reload.onHangups(ctx, n.hangups)
 		return nil
 	})
-	watch := begin(ctx, "watching sockets", failed, func(ctx context.Context) error {
-		sockets.Watch(ctx, n.Logger, sockets.LookInterval, n.watchedSockets()...)
-		return nil
-	})
-
 	var err error
 	select {
 	case <-ctx.Done():
@@ -97,7 +90,6 @@ func (e *Enclosed) Run(ctx context.Context, f *Front) error {
 	f.Ready(false)
 	_ = reloads.end()
 	n.reload.end()
-	_ = watch.end()
 	notify(n.Logger, daemon.SdNotifyStopping)
 	n.Logger.Info("Ending")
 	control.stop()
@@ -114,18 +106,6 @@ func (n *Node) push(ctx context.Context) error {
 		n.Logger.Warn("The last push has failed", "err", err)
 	}
 	return nil
-}
-
-func (n *Node) watchedSockets() []sockets.Watched {
-	list := []sockets.Watched{{
-		What: "agent socket", Flag: "--agent.socket", Path: n.socket.Path(), Restore: n.socket.Restore,
-	}}
-	if n.control != nil {
-		list = append(list, sockets.Watched{
-			What: "control socket", Flag: "--control.socket", Path: n.control.Path(), Restore: n.control.Restore,
-		})
-	}
-	return list
 }
 
 // notify tells systemd, if it wants to know.

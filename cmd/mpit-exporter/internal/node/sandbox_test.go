@@ -100,7 +100,7 @@ func attempts(dir string) map[string]func() error {
 			name, _, _ := strings.Cut(string(out), ":")
 			return errors.Join(err, sameText(name, "root"))
 		},
-		"make the socket again, take over a dead one": func() error { return listenTwice(in(fenceSocket)) },
+		"make the socket again, take over a dead one": func() error { return listenAgain(in(fenceSocket)) },
 		"remove the address file":                     func() error { return os.Remove(in(fenceAddress)) },
 		"remove the directory it has made":            func() error { return os.Remove(in("made/empty")) },
 
@@ -121,7 +121,7 @@ func attempts(dir string) map[string]func() error {
 				0o700)
 		},
 		"make a link beside the socket": func() error { return os.Symlink("/", in("run/link")) },
-		"make a socket among the rules": func() error { return listenTwice(in("rules/socket")) },
+		"make a socket among the rules": func() error { return listenAgain(in("rules/socket")) },
 		"move the rules to the socket": func() error {
 			return os.Rename(in(fenceRules),
 				in("run/rules"))
@@ -182,8 +182,8 @@ func quietly(cmd *exec.Cmd) error {
 	return err
 }
 
-// listenTwice takes the place of a dead socket, and makes its own anew when that is deleted.
-func listenTwice(path string) error {
+// listenAgain takes the place of a dead socket.
+func listenAgain(path string) error {
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return err
@@ -195,12 +195,6 @@ func listenTwice(path string) error {
 	s, err := mpit.ListenUnix(path, 0o666)
 	if err != nil {
 		return err
-	}
-	if err := os.Remove(path); err != nil {
-		return err
-	}
-	if made, err := s.Restore(); err != nil || !made {
-		return fmt.Errorf("made anew: %t, %w", made, err)
 	}
 	return s.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -48,11 +49,8 @@ type Mode struct {
 	finals   *finalPush   // nil: nothing is pushed
 	report   reportWriter // nil: there is none
 	noReport error        // why it can't be written, before the program starts
-	words    *os.File     // see Settings.words
-	failed   sync.Once    // it has been said at the end
 
 	page     Page
-	sd       string // path of the file-SD file; empty: none
 	presence *presence
 	begun    bool // it has said that it serves
 }
@@ -96,11 +94,11 @@ func inFlagsOfExec(err error) string {
 }
 
 func take(path string, pipe *os.File) (*Mode, error) {
-	for _, fd := range []int{lockFD, pipeFD, wordsFD} {
+	for _, fd := range []int{lockFD, pipeFD} {
 		unix.CloseOnExec(fd) // getent is run later
 	}
 	unix.Umask(0o077)
-	m := &Mode{pipe: pipe, words: os.NewFile(wordsFD, "words"), first: firstWait, look: lookInterval}
+	m := &Mode{pipe: pipe, first: firstWait, look: lookInterval}
 	if err := json.Unmarshal([]byte(os.Getenv(envSettings)), &m.order); err != nil {
 		return nil, fmt.Errorf("%s %s is for %s exec --own alone: reading its settings: %w",
 			cli.ProgramName, Command, cli.ProgramName, err)
@@ -149,14 +147,11 @@ func (o *Mode) Run(ctx context.Context, n *node.Node, front *node.Front, needs n
 	if err := o.reports(n.Exporter.Values); err != nil {
 		return err
 	}
-	if err := o.prepare(); err != nil {
+	var err error
+	if o.presence, err = listenPresence(o.dir.file(presenceFile), o.log); err != nil { // before the sandbox is raised
 		return err
 	}
 	needs.Dirs = []string{o.dir.path, string(o.dir.base())}
-	if o.sd != "" {
-		defer os.Remove(o.sd) // before the page goes
-		needs.Removed = append(needs.Removed, o.sd)
-	}
 	needs.Programs = []string{o.order.Program}
 	if o.order.Report != "" {
 		needs.Written = []string{o.order.Report}
@@ -202,42 +197,10 @@ func (o *Mode) reports(values func(ctx context.Context, which api.Selector, fres
 	return nil
 }
 
-// writeLast writes the report when ranks end, or all has ended. If that fails, it says so where the user may see it.
+// writeLast writes the report when ranks end, or all has ended.
 func (o *Mode) writeLast(ctx context.Context) {
-	err := o.report(ctx, false)
-	if err == nil || ctx.Err() != nil {
-		return
-	}
-	o.log.Error("The report of the job was not written", "err", err)
-	said := make(chan struct{})
-	go func() { // nobody may read it, and a terminal be stopped
-		defer close(said)
-		o.failed.Do(func() { o.say(noReport(err)) })
-	}()
-	select {
-	case <-said:
-	case <-ctx.Done():
-	}
-}
-
-func noReport(err error) string {
-	if errors.Is(err, report.ErrNoRanks) {
-		return "no report: " + err.Error()
-	}
-	return fmt.Sprintf("no report: %v; name another file with --report", err)
-}
-
-// say writes a line to the stderr of the process that has started the exporter.
-func (o *Mode) say(line string) {
-	text := cli.ProgramName + ": " + line + "\n"
-	if _, err := o.words.WriteString(text); err == nil {
-		return
-	}
-	// A pipe, which is only named: it is there as long as it is read.
-	path := fmt.Sprintf("/proc/self/fd/%d", o.words.Fd())
-	if pipe, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0); err == nil {
-		_, _ = pipe.WriteString(text)
-		_ = pipe.Close()
+	if err := o.report(ctx, false); err != nil && ctx.Err() == nil {
+		o.log.Error("The report of the job was not written", "err", err)
 	}
 }
 
@@ -261,25 +224,6 @@ func (o *Mode) deliver(push func(ctx context.Context) error) {
 	o.finals.push = append(o.finals.push, push)
 }
 
-// prepare makes its files and its socket, before the sandbox is raised.
-func (o *Mode) prepare() error {
-	if o.order.SDDir != "" && o.order.Page {
-		path := sdPath(o.order.SDDir, o.order.Host, filepath.Base(o.dir.path))
-		// Its path first, so that it is found whatever happens.
-		if err := os.WriteFile(o.dir.file(sdFile), []byte(path), 0o600); err != nil {
-			return fmt.Errorf("noting the file-SD file: %w", err)
-		}
-		t := target{addresses(o.page.Listeners, o.order.Host), sdLabels(&o.order, o.page.scheme(), o.page.Path)}
-		if err := writeSD(path, t); err != nil {
-			return err
-		}
-		o.sd = path
-	}
-	var err error
-	o.presence, err = listenPresence(o.dir.file(presenceFile), o.log)
-	return err
-}
-
 // begin says that the exporter serves. The context that it returns ends when the launch is over and its last values
 // have been taken, or their time is. remaining is how many ranks live, and how many have ended whose values nobody
 // has taken.
@@ -295,7 +239,8 @@ func (o *Mode) begin(ctx context.Context, remaining func() (living, untaken int)
 	}
 	switch {
 	case o.noReport != nil:
-		answer.Lines = append(answer.Lines, noReport(o.noReport)+"; the program runs on")
+		answer.Lines = append(answer.Lines,
+			fmt.Sprintf("no report: %v; name another file with --report; the program runs on", o.noReport))
 	case o.order.Report != "":
 		answer.Lines = append(answer.Lines, "the report of this job will be "+o.order.Report)
 	}
@@ -400,4 +345,21 @@ func (o *Mode) end() {
 	} else {
 		o.dir.empty()
 	}
+}
+
+// addresses are what a scraper in the cluster can connect to: this host's name in the place of "all interfaces".
+func addresses(listeners []net.Listener, host string) []string {
+	var all []string
+	for _, l := range listeners {
+		tcp, ok := l.Addr().(*net.TCPAddr)
+		if !ok {
+			continue
+		}
+		name := tcp.IP.String()
+		if tcp.IP.IsUnspecified() {
+			name = host
+		}
+		all = append(all, net.JoinHostPort(name, strconv.Itoa(tcp.Port)))
+	}
+	return all
 }

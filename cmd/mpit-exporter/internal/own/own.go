@@ -65,8 +65,6 @@ func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
 		Default(":0").IsSetByUser(&o.named).PlaceHolder("ADDRESS").StringVar(&o.listen)
 	cmd.Flag("own.web-config", "File with TLS and passwords for its page, as --web.config.file of serve.").
 		PlaceHolder("FILE").StringVar(&o.webConfig)
-	cmd.Flag("own.sd-dir", "Directory, shared with Prometheus, in which each node's exporter keeps a file for "+
-		"file_sd_configs while it runs.").PlaceHolder("DIR").StringVar(&o.SDDir)
 	cmd.Flag("own.linger", "How long its page stays at most after the last process has ended, for the last values "+
 		"to be scraped.").Default("1m").DurationVar(&o.Linger)
 	cmd.Flag("own.wait", "How long MPI_Finalize waits at most until the last values have been pushed: batch systems "+
@@ -156,7 +154,7 @@ func (o *Settings) Check(socket string) error {
 
 // absolute makes all paths absolute, because the exporter's directory is /.
 func (o *Settings) absolute() error {
-	paths := []*string{&o.webConfig, &o.SDDir, &o.parent, &o.Log, &o.Report}
+	paths := []*string{&o.webConfig, &o.parent, &o.Log, &o.Report}
 	for i := range o.config {
 		paths = append(paths, &o.config[i])
 	}
@@ -264,9 +262,6 @@ func (o *Settings) elect(
 		dir.fail()
 		tellUnobserved(std, err)
 		return path, errTold
-	}
-	if o.SDDir != "" && o.paged() {
-		lines = append(lines, writable(o.SDDir)...)
 	}
 	for _, line := range lines {
 		std.Tell("%s", line)

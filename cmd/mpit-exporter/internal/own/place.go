@@ -20,12 +20,11 @@ import (
 const (
 	presenceFile = "own.sock" // the socket at which processes say that they are there
 	logFile      = "log"
-	sdFile       = "sd"     // path of the file-SD file
 	failedFile   = "failed" // the exporter could not be started; not long ago, if it is young
 	lockFile     = "lock"   // not the directory itself, which is locked by whoever makes a socket in it
 )
 
-var launchFiles = []string{sockets.AgentFile, sockets.ControlFile, presenceFile, logFile, failedFile, sdFile}
+var launchFiles = []string{sockets.AgentFile, sockets.ControlFile, presenceFile, logFile, failedFile}
 
 const (
 	// failedFor is how long after a failure nobody tries again: the other ranks of a launch come within that.
@@ -207,13 +206,8 @@ func (d *launchDir) fail() {
 	}
 }
 
-// empty removes what exporters make in the directory but the lock's file, and the file-SD file that it names.
+// empty removes what exporters make in the directory but the lock's file.
 func (d *launchDir) empty() {
-	if sd, err := os.ReadFile(d.file(sdFile)); err == nil {
-		if path := string(sd); strings.Contains(filepath.Base(path), filepath.Base(d.path)) {
-			_ = os.Remove(path)
-		}
-	}
 	for _, name := range launchFiles {
 		_ = os.Remove(d.file(name))
 	}

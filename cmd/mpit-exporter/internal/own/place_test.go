@@ -197,11 +197,11 @@ func TestRemoveLeavesNothing(t *testing.T) {
 
 // TestCleanTheDead: what exporters have left that were killed goes when the next one starts, and nothing else.
 func TestCleanTheDead(t *testing.T) {
-	parent, sd := cmdtest.ShortDir(t), t.TempDir()
+	parent, elsewhere := cmdtest.ShortDir(t), t.TempDir()
 	base := baseIn(t, parent)
 	names := []string{"0000000000000000", "1111111111111111", "2222222222222222", "3333333333333333",
-		"4444444444444444", "5555555555555555"}
-	dead, living, failed, failedLongAgo, precious, liar := names[0], names[1], names[2], names[3], names[4], names[5]
+		"4444444444444444"}
+	dead, living, failed, failedLongAgo, precious := names[0], names[1], names[2], names[3], names[4]
 	var locked *launchDir
 	for _, name := range names {
 		dir := lockIn(t, base, name)
@@ -218,29 +218,24 @@ func TestCleanTheDead(t *testing.T) {
 	path := func(key string, file ...string) string {
 		return filepath.Join(append([]string{string(base), key}, file...)...)
 	}
-	target, other := filepath.Join(sd, cli.ProgramName+"-node-"+dead+".json"), filepath.Join(sd, "other.json")
-	for _, file := range []string{target, other, path(failed, failedFile), path(failedLongAgo, failedFile),
+	for _, file := range []string{path(failed, failedFile), path(failedLongAgo, failedFile),
 		path(precious, "precious")} {
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 	}
-	require.NoError(t, os.WriteFile(path(dead, sdFile), []byte(target), 0o600))
-	require.NoError(t, os.WriteFile(path(liar, sdFile), []byte(other), 0o600))
 	long := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(path(failedLongAgo, failedFile), long, long))
 	require.NoError(t, os.Mkdir(path("notes"), 0o700))
-	require.NoError(t, os.Symlink(sd, path("6666666666666666")))
+	require.NoError(t, os.Symlink(elsewhere, path("6666666666666666")))
 
 	base.clean(time.Now(), keyOne)
 	assert.NoDirExists(t, path(dead))
-	assert.NoFileExists(t, target)
 	assert.FileExists(t, path(living, sockets.AgentFile), "its exporter has the lock")
 	assert.DirExists(t, path(failed), "the other ranks of the launch are still to see it")
 	assert.NoDirExists(t, path(failedLongAgo))
 	assert.FileExists(t, path(precious, "precious"))
 	assert.NoFileExists(t, path(precious, sockets.AgentFile))
-	assert.FileExists(t, other, "not a file of that launch")
 	assert.DirExists(t, path("notes"))
-	assert.DirExists(t, sd)
+	assert.DirExists(t, elsewhere)
 	base.clean(time.Now(), living) // by its own starter: it is in use
 	assert.FileExists(t, path(living, sockets.AgentFile))
 }

@@ -40,7 +40,6 @@ const (
 const (
 	lockFD = 3 + iota
 	pipeFD
-	wordsFD
 )
 
 // order is what exec tells the exporter.
@@ -50,14 +49,11 @@ type order struct {
 	Program string
 	Linger  time.Duration
 	Wait    time.Duration // that ranks wait in MPI_Finalize; 0: they don't
-	SDDir   string
 	Log     string
 	Report  string // file; empty: none
 	// ReportMode is the report's: what the user's umask allows.
 	ReportMode os.FileMode
 	Page       bool // on a port
-	JobID      string
-	World      string
 	Host       string
 }
 
@@ -90,17 +86,12 @@ func (o *Settings) start(
 		return nil, fmt.Errorf("making a pipe: %w", err)
 	}
 	defer func() { _ = answers.Close() }()
-	words, err := o.words()
-	if err != nil {
-		return nil, fmt.Errorf("handing stderr on: %w", err)
-	}
-	defer func() { _ = words.Close() }()
 	//nolint:gosec // G204: it is this program
 	cmd := exec.CommandContext(ctx, executable, Command, DetachStep, dir.path)
 	cmd.Env = append(env.Without(append(notForServices, envSettings)...).Absolute(certificateVariables...),
 		envSettings+"="+string(order))
 	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{dir.lockFile, pipe, words}
+	cmd.ExtraFiles = []*os.File{dir.lockFile, pipe}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Run()
 	_ = pipe.Close()
@@ -123,28 +114,10 @@ func (o *Settings) start(
 	return answer.Lines, nil
 }
 
-// words is where the exporter says at its end that there is no report: stderr, for a report alone. Who reads a pipe to
-// its end must not wait for the exporter: such a one it only knows by name.
-func (o *Settings) words() (*os.File, error) {
-	about, err := os.Stderr.Stat()
-	switch {
-	case err != nil || o.Report == "" || about.Mode()&os.ModeSocket != 0:
-		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	case about.Mode()&os.ModeNamedPipe != 0:
-		if named, err := os.OpenFile("/proc/self/fd/2", unix.O_PATH, 0); err == nil {
-			return named, nil
-		}
-		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	}
-	fd, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	return os.NewFile(uintptr(fd), "stderr"), err
-}
-
 // orderFor is what the exporter of a launch is told.
 func (o *Settings) orderFor(dir *launchDir, l launch) order {
 	order := o.order
 	order.Wait, order.ReportMode, order.Page = o.FinalWait(), 0o666&^umask(), o.paged()
-	order.JobID, order.World = l.ID.JobID, l.ID.World
 	if o.otlp.Asked() {
 		order.Serve = append(order.Serve, "--otlp.final")
 	}
@@ -172,7 +145,7 @@ var certificateVariables = []string{
 // Detach is the first step's process.
 func Detach(dir string) error {
 	pipe := os.NewFile(pipeFD, "pipe")
-	err := detach(dir, []*os.File{os.NewFile(lockFD, dir), pipe, os.NewFile(wordsFD, "words")})
+	err := detach(dir, []*os.File{os.NewFile(lockFD, dir), pipe})
 	if err != nil {
 		reply(pipe, answer{Error: err.Error()})
 	}

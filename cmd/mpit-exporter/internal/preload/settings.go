@@ -161,7 +161,7 @@ func (s *Settings) Complete(env Environment, program string) (path string, err e
 	if err != nil {
 		return "", cli.Errorf(cli.ExecFailed, "%w", err)
 	}
-	if path, err = lookProgram(program, env); err != nil {
+	if path, err = lookProgram(program); err != nil {
 		return "", err
 	}
 	s.file = lookAt(path, s.library)

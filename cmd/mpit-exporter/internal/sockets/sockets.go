@@ -1,6 +1,5 @@
 // Package sockets is where an exporter's Unix sockets are: the ranks' and the control socket. It makes them, with
-// their directory in the default place, says what to do where one can't be made, and makes them again when their
-// files go away (Watch).
+// their directory in the default place, and says what to do where one can't be made.
 //
 // It accepts no connection. Begin with ListenAgents.
 package sockets
@@ -57,23 +56,6 @@ func ListenAgents(path, runDir, userRunDir string, opts ...mpit.ListenOption) (*
 		return nil, socketError("agent socket", "--agent.socket", path, err)
 	}
 	return s, nil
-}
-
-// Restore makes the socket anew where its file is gone, with its directory where that was ours to make. It is not
-// called at the same time as Close.
-func (s *AgentSocket) Restore() (made bool, err error) {
-	made, err = s.Listener.Restore()
-	if s.dir != "" && errors.Is(err, fs.ErrNotExist) {
-		isNew, dirErr := makeDir(s.dir)
-		if dirErr != nil {
-			return false, dirErr
-		}
-		if isNew {
-			s.MadeDir = s.dir
-		}
-		made, err = s.Listener.Restore()
-	}
-	return made, err
 }
 
 // Close removes the socket and what was made for it.

@@ -102,18 +102,3 @@ func TestDirectoryWithOtherFilesStays(t *testing.T) {
 	require.NoError(t, s.Close())
 	assert.FileExists(t, other)
 }
-
-// In the default place the directory is the exporter's own to make again.
-func TestFaultDefaultDirectoryDeleted(t *testing.T) {
-	dir := cmdtest.ShortDir(t)
-	s, err := ListenAgents("", dir, "")
-	require.NoError(t, err)
-	made := filepath.Join(dir, Dir)
-	require.NoError(t, os.RemoveAll(made))
-	restored, err := s.Restore()
-	require.NoError(t, err)
-	assert.True(t, restored)
-	assert.FileExists(t, s.Path())
-	require.NoError(t, s.Close())
-	assert.NoDirExists(t, made)
-}

@@ -131,9 +131,6 @@ func Aligned(heads []string, rows [][]string, columns int) (lines []string) {
 	return lines
 }
 
-// IsTerminal says whether a stream is a terminal.
-func IsTerminal(stream any) bool { return Columns(stream) > 0 }
-
 // Columns is how wide the terminal is that a stream is; 0: it is none.
 func Columns(stream any) int {
 	f, ok := stream.(*os.File)

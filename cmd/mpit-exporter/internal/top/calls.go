@@ -2,9 +2,7 @@ package top
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
@@ -12,24 +10,12 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 )
 
-// calls are the functions of MPI, by object.
-func (v *View) calls(r *job.Report) grid {
-	order := orderOf(v.Order, callOrders)
-	g := grid{order: order, columns: []column{{"SHARE", true, "share"}, {"CALLS/s", true, "calls"}, {"MEAN", true, "mean"},
-		{"FUNCTION", false, "name"}, {"ON", false, ""}, {"MOST IN RANKS", false, ""}}}
+// callsOf are the functions of MPI, by object, in the order of their time.
+func callsOf(r *job.Report) grid {
+	g := grid{columns: []column{{"SHARE", true}, {"CALLS/s", true}, {"MEAN", true}, {"FUNCTION", false}, {"ON", false},
+		{"MOST IN RANKS", false}}}
 	list := slices.Clone(r.Calls)
-	mean := func(c *job.Call) float64 { return c.Seconds / max(c.Calls, 1) }
-	slices.SortStableFunc(list, func(a, b job.Call) int {
-		switch order {
-		case "calls":
-			return cmp.Compare(b.Calls, a.Calls)
-		case "mean":
-			return cmp.Compare(mean(&b), mean(&a))
-		case "name":
-			return cmp.Or(strings.Compare(a.Function, b.Function), strings.Compare(a.Object, b.Object))
-		}
-		return cmp.Compare(b.Seconds, a.Seconds)
-	})
+	slices.SortStableFunc(list, func(a, b job.Call) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	for i := range list {
 		c := &list[i]
 		rate, took := "", ""
@@ -37,7 +23,7 @@ func (v *View) calls(r *job.Report) grid {
 			rate = units.Number(c.Calls / r.Seconds)
 		}
 		if c.Calls > 0 {
-			took = units.Duration(mean(c))
+			took = units.Duration(c.Seconds / c.Calls)
 		}
 		g.rows = append(g.rows, cells(Usual, units.Percent(c.Share), rate, took, c.Function, c.Object,
 			mostIn(r, c)))
@@ -78,18 +64,13 @@ func mostIn(r *job.Report, c *job.Call) string {
 
 // numbers are those of ranks, in little room.
 func numbers(ranks []int) string {
-	text := units.Ranks(slices.Compact(slices.Sorted(slices.Values(ranks))))
-	if some := table.Shorten(text, 16); some != text {
-		end := strings.LastIndexByte(some, ',')
-		return fmt.Sprintf("%s,… (%d)", some[:max(end, 0)], len(ranks))
-	}
-	return text
+	return table.Shorten(units.Ranks(slices.Compact(slices.Sorted(slices.Values(ranks)))), 16)
 }
 
 // underWay is where ranks are if one of them has been in a call for more than a second.
 func underWay(r *job.Report) grid {
-	g := grid{columns: []column{{"FOR", true, ""}, {"CALL UNDER WAY", false, ""}, {"ON", false, ""}, {"RANKS", false, ""},
-		{"FROM", false, ""}}}
+	g := grid{columns: []column{{"FOR", true}, {"CALL UNDER WAY", false}, {"ON", false}, {"RANKS", false},
+		{"FROM", false}}}
 	for _, p := range r.Places() {
 		took := ""
 		if p.Seconds > 0 {

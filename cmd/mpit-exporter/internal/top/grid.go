@@ -12,16 +12,12 @@ import (
 type column struct {
 	name   string
 	number bool
-	order  string // what it is called when rows are sorted by it; "": they can't be
 }
 
 // grid is a table.
 type grid struct {
-	title   string
-	order   string // the column that rows are sorted by, and that is marked
 	columns []column
 	rows    [][]Piece // as many cells as columns
-	notes   []string
 }
 
 // cells are those of a row, clean.
@@ -41,25 +37,19 @@ func (g *grid) lines(rows int) []Line {
 	if len(g.rows) == 0 || rows <= 0 {
 		return nil
 	}
-	shown, notes := g.rows, g.notes
+	shown, more := g.rows, ""
 	if left := len(g.rows) - rows; left > 0 {
 		if shown = g.rows[:max(rows-1, 1)]; rows > 1 { // the last line says how many there are besides
-			notes = append([]string{"… and " + strconv.Itoa(left+1) + " more"}, notes...)
+			more = "… and " + strconv.Itoa(left+1) + " more"
 		}
 	}
 	heads := make([]Piece, len(g.columns))
 	for i, c := range g.columns {
 		heads[i] = Piece{Text: c.name, Tone: Heading}
-		if c.order != "" && c.order == g.order {
-			heads[i].Text += "▼"
-		}
 	}
 	all := append([][]Piece{heads}, shown...)
 	widths := widthsOf(all)
 	var lines []Line
-	if g.title != "" {
-		lines = append(lines, Line{{Text: g.title, Tone: Heading}})
-	}
 	for _, row := range all {
 		var line Line
 		for i, cell := range row {
@@ -75,8 +65,8 @@ func (g *grid) lines(rows int) []Line {
 		}
 		lines = append(lines, line)
 	}
-	for _, note := range notes {
-		lines = append(lines, Line{{Text: note, Tone: Faint}})
+	if more != "" {
+		lines = append(lines, Line{{Text: more, Tone: Faint}})
 	}
 	return lines
 }

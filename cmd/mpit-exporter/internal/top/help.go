@@ -7,8 +7,6 @@ import (
 const help = `Keys
   Down Up j k Tab  the next job, or the one before
   Esc              the job that needs attention most
-  s                sort by the next column; ▼ marks it
-  v                MPI_T variables that change, not calls and ranks; and back
   space            refresh now
   q Ctrl-C         end
 

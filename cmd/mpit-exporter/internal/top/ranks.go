@@ -109,9 +109,9 @@ func newGroup(r *job.Rank) *group {
 
 // ranks are the groups, from late to early.
 func ranks(r *job.Report, groups []*group, columns int) grid {
-	g := grid{columns: []column{{"RANKS", false, ""}, {"USEFUL", true, ""}, {"SEND", true, ""}, {"WAIT", true, ""},
-		{"COLLECTIVE", true, ""}, {"FILE", true, ""}, {"POLL", true, ""}, {"FINALIZE", true, ""}, {"ENDED", true, ""},
-		{"STATE", false, ""}, {"HOST", false, ""}}}
+	g := grid{columns: []column{{"RANKS", false}, {"USEFUL", true}, {"SEND", true}, {"WAIT", true},
+		{"COLLECTIVE", true}, {"FILE", true}, {"POLL", true}, {"FINALIZE", true}, {"ENDED", true},
+		{"STATE", false}, {"HOST", false}}}
 	// Most jobs' ranks are not in the last two states; where no call is measured, in none that is known.
 	states, end := 0, 1+len(api.StateSeconds{})
 	if r.Verdict.Efficiency != nil {

@@ -70,7 +70,7 @@ func OpenScreen() (*Screen, error) {
 	if err != nil {
 		return nil, fmt.Errorf("taking over the terminal: %w", err)
 	}
-	for of, plain := range map[rune]string{'░': ".", '▼': "v", '…': "~", 'µ': "u"} {
+	for of, plain := range map[rune]string{'░': ".", '…': "~", 'µ': "u"} {
 		s.RegisterRuneFallback(of, plain)
 	}
 	return &Screen{s}, nil

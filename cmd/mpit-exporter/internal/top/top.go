@@ -2,7 +2,7 @@
 // its time goes, in which calls of MPI and in which ranks.
 //
 // It asks nobody. Begin with View.Screen and View.Plain, which draw lines for any terminal or none; Screen is a
-// terminal that shows them. Movement says how variables move between two looks.
+// terminal that shows them.
 package top
 
 import (
@@ -24,11 +24,6 @@ import (
 type View struct {
 	Reports []*job.Report // those that need attention first
 	Picked  int           // which of them is shown whole
-	Order   string        // the column by which rows are sorted; where a table hasn't got it, its first
-	Raw     bool          // show variables, also of a job whose calls are measured
-	// Variables are those of jobs, as far as they have been asked for: those that Raw says, and of jobs whose calls are
-	// not measured.
-	Variables map[*job.Report]*Movement
 }
 
 // Screen draws a screen of so many columns and lines.
@@ -227,32 +222,13 @@ func (v *View) about(r *job.Report, columns int) []Line {
 
 // details are the tables on a job, in so many lines. What the calls leave free the ranks have, and the other way round.
 func (v *View) details(r *job.Report, columns, lines int) (all []Line) {
-	screen := columns > 0
 	add := func(g grid, rows int) {
-		if !screen {
-			g.order = "" // nobody can change it
-		}
 		if some := g.lines(rows); some != nil {
 			all = append(append(all, nil), some...)
 		}
 	}
-	if m := v.Variables[r]; m != nil && v.NeedsVariables(r) {
-		grids := v.variables(m)
-		for i := range grids {
-			add(grids[i], max((lines-len(all))*2/3/(len(grids)-i)-3-len(grids[i].notes), 2))
-		}
-		if len(grids) == 0 {
-			all = append(all, nil, Line{{Text: "No variable moves; mpit-exporter list shows which there are."}})
-		}
-		if r.Verdict.Efficiency != nil {
-			return all
-		}
-	}
-	var calls grid
-	if !v.NeedsVariables(r) {
-		add(underWay(r), max(lines/4, 2))
-		calls = v.calls(r)
-	}
+	add(underWay(r), max(lines/4, 2))
+	calls := callsOf(r)
 	room := lines - len(all) - 2 // for rows: each table has a heading and an empty line above it
 	if len(calls.rows) > 0 {
 		room -= 2
@@ -261,35 +237,4 @@ func (v *View) details(r *job.Report, columns, lines int) (all []Line) {
 	add(calls, max(room-len(groups), room/2))
 	add(ranks(r, groups, columns), lines-len(all)-2)
 	return all
-}
-
-// NeedsVariables says whether a job is shown by its variables.
-func (v *View) NeedsVariables(r *job.Report) bool {
-	return v.Raw || r.Verdict.Efficiency == nil && r.Verdict.State == job.Unknown
-}
-
-// Orders are the columns by which calls and variables can be sorted; the first is what they are sorted by otherwise.
-var (
-	callOrders     = []string{"share", "calls", "mean", "name"}
-	variableOrders = []string{"rate", "value", "name"}
-)
-
-// Orders are all names of columns that something can be sorted by.
-func Orders() []string { return append(slices.Clone(callOrders), variableOrders[:2]...) }
-
-// NextOrder is the column that comes after the one that rows are sorted by.
-func (v *View) NextOrder() string {
-	orders := callOrders
-	if len(v.Reports) > 0 && v.NeedsVariables(v.Reports[v.Picked]) {
-		orders = variableOrders
-	}
-	return orders[(slices.Index(orders, orderOf(v.Order, orders))+1)%len(orders)]
-}
-
-// orderOf is what a table with these columns is sorted by.
-func orderOf(order string, orders []string) string {
-	if slices.Contains(orders, order) {
-		return order
-	}
-	return orders[0]
 }

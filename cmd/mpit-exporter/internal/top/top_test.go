@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -226,63 +225,6 @@ func TestManyJobs(t *testing.T) {
 	for i := range 10 {
 		assert.Contains(t, screen, fmt.Sprintf(" %d  ", 4700+i))
 	}
-}
-
-// Time isn't sorted with bytes, and what doesn't move isn't shown.
-func TestVariables(t *testing.T) {
-	look := func(second int, scale float64) *api.ValueList {
-		list := &api.ValueList{Time: began.Add(time.Duration(second) * time.Second)}
-		for rank := range 2 {
-			value := func(x float64) []api.SeriesValue {
-				return []api.SeriesValue{{Labels: map[string]string{"comm": "halo"},
-					Value: strconv.FormatFloat(x*scale*float64(rank+1), 'f', -1, 64)}}
-			}
-			list.Ranks = append(list.Ranks, api.RankValues{Rank: api.RankStatus{Rank: rank}, Variables: []api.VariableValues{
-				{Metric: "mpit_unexpected_level", Kind: "gauge", Unit: "{message}", Series: value(3)},
-				{Metric: "mpit_retries_total", Kind: "counter", Series: value(4)},
-				{Metric: "mpit_sent_bytes_total", Kind: "counter", Unit: "By", Series: value(1 << 20)},
-				{Metric: "mpit_sent_messages_total", Kind: "counter", Unit: "{message}", Series: value(1000)},
-				{Metric: "mpit_never_total", Kind: "counter", Series: value(0)},
-				{Metric: "mpit_full_ratio", Kind: "gauge", Unit: "1", Series: value(0.1)},
-				{Metric: "mpit_poll_time_seconds_total", Kind: "counter", Unit: "s", Series: value(0.01)},
-				{Metric: "mpit_wait_time_seconds", Kind: "histogram", Unit: "s", Series: []api.SeriesValue{
-					{Sum: strconv.FormatFloat(scale*0.2, 'f', -1, 64), Count: strconv.FormatFloat(scale*100, 'f', -1, 64)}}},
-			}})
-		}
-		return list
-	}
-	r := bare.report(t)
-	m := &Movement{}
-	require.True(t, m.Take(look(422, 1)))
-	require.True(t, m.Take(look(424, 3)))
-	v := View{Reports: []*job.Report{r}, Variables: map[*job.Report]*Movement{r: m}}
-	screen := text(v.Screen(100, 40))
-	v.Order = v.NextOrder()
-	assert.Equal(t, "value", v.Order)
-	golden(t, "variables", screen+"==== by value, not in a terminal ====\n"+text(v.Plain()))
-
-	nothing := View{Reports: v.Reports, Variables: map[*job.Report]*Movement{r: {}}}
-	assert.Contains(t, text(nothing.Screen(80, 24)), "No variable moves")
-	profiled := imbalanced.report(t)
-	raw := View{Reports: []*job.Report{profiled}, Raw: true,
-		Variables: map[*job.Report]*Movement{profiled: m}}
-	assert.Contains(t, text(raw.Screen(80, 24)), "mpit_sent_bytes_total")
-	assert.NotContains(t, text(raw.Screen(80, 24)), "MOST IN RANKS")
-}
-
-// Calls are sorted by the column that is marked.
-func TestOrders(t *testing.T) {
-	r := imbalanced.report(t)
-	v := View{Reports: []*job.Report{r}}
-	for _, want := range []struct{ mark, first string }{{"SHARE▼", "MPI_Allreduce"}, {"CALLS/s▼", "MPI_Isend"},
-		{"MEAN▼", "MPI_Allreduce"}, {"FUNCTION▼", "MPI_Allreduce"}, {"SHARE▼", "MPI_Allreduce"}} {
-		_, rest, found := strings.Cut(text(v.Screen(80, 24)), want.mark)
-		require.True(t, found, want.mark)
-		assert.Contains(t, strings.Split(rest, "\n")[1], want.first, want.mark)
-		v.Order = v.NextOrder()
-	}
-	v.Order = "rate" // is a column of another table
-	assert.Contains(t, text(v.Screen(80, 24)), "SHARE▼")
 }
 
 // What is wrong has a colour, and what a rank says can't give it another one.
