@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,45 @@ func TestScreens(t *testing.T) {
 			}
 			assert.Contains(t, strings.Join(strings.Fields(text.String()), " "), r.Verdict.Sentence(), name)
 		}
+	}
+}
+
+// A rank stands out that has three times as much as any other, and as much as matters; never in a job in which work
+// is shared out, nor one of two that have much, nor if there are ranks of which nothing is known.
+func TestRanksThatStandOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(r *job.Report)
+		want   [][]string
+	}{
+		"healthy": {func(*job.Report) {}, nil},
+		"a stencil, whose corners have half of the neighbours": {func(r *job.Report) {
+			r.Ranks[0].Bytes["sent"], r.Ranks[1].Bytes["sent"] = 8<<20, 8<<20
+			r.Ranks[2].Bytes["sent"], r.Ranks[3].Bytes["sent"] = 4<<20, 4<<20
+		}, nil},
+		"one rank writes the file": {func(r *job.Report) {
+			r.Ranks[1].Bytes["written"], r.Ranks[1].Time[api.File] = 1<<30, 30
+		}, [][]string{{"1", "bytes written", "1.00 GiB", "0: 0 B"}, {"1", "time in files", "30.0s", "0: 0s"}}},
+		"two ranks do": {func(r *job.Report) { r.Ranks[0].Bytes["written"], r.Ranks[1].Bytes["written"] = 1<<30, 1<<29 }, nil},
+		"a small file": {func(r *job.Report) { r.Ranks[1].Bytes["written"] = 1 << 10 }, nil},
+		"all send to one": {func(r *job.Report) {
+			r.Messages = []job.Messages{{From: 1, To: "0", Messages: 500}, {From: 2, To: "0", Messages: 600},
+				{From: 3, To: "0", Messages: 600}, {From: 0, To: "1", Messages: 3}}
+		}, [][]string{{"0", "messages received", "1.70k", "1: 3"}}},
+		"to whom isn't known": {func(r *job.Report) {
+			r.Messages = []job.Messages{{From: 1, To: "0", Messages: 5000}, {From: 2, To: "other", Messages: 5000}}
+		}, nil},
+		"ranks that aren't observed": {func(r *job.Report) { r.Ranks[1].Bytes["sent"], r.Job.WorldSize = 1<<40, 8 }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := job.Of(jobtest.Late(), nil)[0]
+			slices.SortFunc(r.Ranks, func(a, b job.Rank) int { return a.Rank - b.Rank })
+			c.change(r)
+			var got [][]string
+			for _, row := range viewOf(r).standOut().Rows {
+				got = append(got, row.Cells)
+			}
+			assert.Equal(t, c.want, got)
+		})
 	}
 }
 

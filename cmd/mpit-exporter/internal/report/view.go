@@ -100,8 +100,8 @@ func state(r *job.Report) string {
 }
 
 func (v *view) sections() (all []section) {
-	for _, s := range []section{v.efficiency(), v.underWay(), v.calls(), v.ranks(), v.sizes(), v.messages(),
-		v.levels()} {
+	for _, s := range []section{v.efficiency(), v.underWay(), v.calls(), v.ranks(), v.standOut(), v.sizes(),
+		v.messages(), v.levels()} {
 		if len(s.Rows) > 0 {
 			all = append(all, s.clean())
 		}
