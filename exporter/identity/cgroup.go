@@ -44,7 +44,74 @@ func cgroupOf(proc fs.FS, peer mpit.Peer) (cgroup, error) {
 	if uid, ok := effectiveUID(status); !ok || uid != peer.UID {
 		return cgroup{}, fmt.Errorf("process %s is not user %d's any more", dir, peer.UID)
 	}
-	return parseCgroup(string(text)), nil
+	found := parseCgroup(string(text))
+	if job := slurmJob(string(text)); found.scheduler != sourceSlurm && job != "" {
+		if number := stepdJob(proc, status, job); number != "" {
+			return cgroup{sourceSlurm, number}, nil
+		}
+	}
+	return found, nil
+}
+
+// slurmJob returns the SLUID by which Slurm calls a job's control group from 26.05 on: s and digits of base 32. It
+// says which job this is, but not its number.
+func slurmJob(text string) string {
+	for line := range strings.Lines(text) {
+		_, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "::")
+		before, below, _ := strings.Cut(path, "slurmstepd.scope/")
+		job, step, _ := strings.Cut(below, "/")
+		letters, is := strings.CutPrefix(job, "s")
+		if node := strings.ReplaceAll(strings.TrimPrefix(before, "/system.slice"), "../", ""); is &&
+			strings.LastIndex(node, "/") == 0 && strings.HasPrefix(step, "step_") && letters != "" &&
+			strings.Trim(letters, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+			return job
+		}
+	}
+	return ""
+}
+
+// ancestors is how many processes there are at most between a rank and Slurm's own: launchers and shells.
+const ancestors = 32
+
+// stepdJob returns the number of a job that is known by its SLUID. Slurm's process of a step shows it, "slurmstepd:
+// [104.0]", and is an ancestor of the rank. It is believed if it is root's and in the control group that Slurm keeps
+// for itself in a step of that job, where no user's process can be. status is the rank's.
+func stepdJob(proc fs.FS, status []byte, job string) string {
+	for range ancestors {
+		parent := field(status, "PPid:", 0)
+		if !isDigits(parent) {
+			return ""
+		}
+		var err error
+		if status, err = readProc(proc, parent+"/status"); err != nil {
+			return ""
+		}
+		group, err := readProc(proc, parent+"/cgroup")
+		if err != nil || field(status, "Uid:", 0) != "0" || slurmJob(string(group)) != job ||
+			!bytes.HasSuffix(group, []byte("/slurm\n")) {
+			continue
+		}
+		title, err := readProc(proc, parent+"/cmdline")
+		number, ours := bytes.CutPrefix(title, []byte("slurmstepd: ["))
+		number, _, found := bytes.Cut(number, []byte("."))
+		if err == nil && ours && found && isDigits(string(number)) {
+			return string(number)
+		}
+	}
+	return ""
+}
+
+// field returns a word of a line of /proc/<pid>/status, "" if it isn't there.
+func field(status []byte, name string, i int) string {
+	for line := range bytes.Lines(status) {
+		if rest, found := bytes.CutPrefix(line, []byte(name)); found {
+			if words := bytes.Fields(rest); i < len(words) {
+				return string(words[i])
+			}
+			return ""
+		}
+	}
+	return ""
 }
 
 func readProc(proc fs.FS, name string) ([]byte, error) {
@@ -62,14 +129,8 @@ func readProc(proc fs.FS, name string) ([]byte, error) {
 
 // effectiveUID reads /proc/<pid>/status: the second number is what SO_PEERCRED says as well.
 func effectiveUID(status []byte) (uint32, bool) {
-	for line := range bytes.Lines(status) {
-		rest, found := bytes.CutPrefix(line, []byte("Uid:"))
-		if words := bytes.Fields(rest); found && len(words) > 1 {
-			uid, err := strconv.ParseUint(string(words[1]), 10, 32)
-			return uint32(uid), err == nil
-		}
-	}
-	return 0, false
+	uid, err := strconv.ParseUint(field(status, "Uid:", 1), 10, 32)
+	return uint32(uid), err == nil
 }
 
 // parseCgroup reads /proc/<pid>/cgroup: a line hierarchy:controllers:path for each hierarchy of v1, one for v2.

@@ -221,6 +221,55 @@ func TestCgroupOfPeer(t *testing.T) {
 	})
 }
 
+// From Slurm 26.05 on a job's control group has its SLUID: its number is the one that slurmstepd shows. The paths are
+// those of its sources; no such Slurm was run.
+func TestSlurmJobOfSLUID(t *testing.T) {
+	const scope, job = "0::/system.slice/slurmstepd.scope/", "s5K1KK0B7VSN00"
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	// A rank that mpirun has started in a batch script.
+	proc := func() fstest.MapFS {
+		return fstest.MapFS{
+			"12/cgroup":  file(scope + job + "/step_batch/user/task_special\n"),
+			"12/status":  file("Name:\tapp\nPPid:\t11\nUid:\t1000\t1000\t1000\t1000\n"),
+			"11/cgroup":  file(scope + job + "/step_batch/user/task_special\n"),
+			"11/status":  file("Name:\tmpirun\nPPid:\t10\nUid:\t1000\t1000\t1000\t1000\n"),
+			"10/cgroup":  file(scope + job + "/step_batch/slurm\n"),
+			"10/status":  file("Name:\tslurmstepd\nPPid:\t1\nUid:\t0\t0\t0\t0\n"),
+			"10/cmdline": file("slurmstepd: [104.batch]\x00\x00"),
+		}
+	}
+	for name, test := range map[string]struct {
+		path, text string
+		want       string
+	}{
+		"as it is":                     {"12/status", "PPid:\t11\nUid:\t1000\t1000\n", "104"},
+		"a step manager":               {"10/cmdline", "slurmstepd: [104.0 stepmgr]", "104"},
+		"several slurmd on a node":     {"10/cgroup", "0::/system.slice/node7_slurmstepd.scope/" + job + "/step_0/slurm\n", "104"},
+		"seen from a container":        {"12/cgroup", "0::/../../slurmstepd.scope/" + job + "/step_0/user/task_0\n", "104"},
+		"a user's process of its name": {"10/status", "PPid:\t1\nUid:\t1000\t0\t0\t0\n", ""},
+		"among the user's":             {"10/cgroup", scope + job + "/step_batch/user/task_special\n", ""},
+		"of another job":               {"10/cgroup", scope + "s5K1KK0B7VSN01/step_batch/slurm\n", ""},
+		"a user's own group":           {"12/cgroup", "0::/user.slice/slurmstepd.scope/" + job + "/step_0/user\n", ""},
+		"another title":                {"10/cmdline", "/usr/sbin/slurmstepd", ""},
+		"a title without a number":     {"10/cmdline", "slurmstepd: [s5K1KK.0]", ""},
+		"a circle":                     {"11/status", "PPid:\t11\nUid:\t1000\t1000\n", ""},
+		"no parent":                    {"12/status", "Uid:\t1000\t1000\n", ""},
+		"a parent that has gone":       {"12/status", "PPid:\t9\nUid:\t1000\t1000\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := proc()
+			files[test.path] = file(test.text)
+			c, err := cgroupOf(files, mpit.Peer{PID: 12, UID: 1000})
+			require.NoError(t, err)
+			if test.want == "" {
+				assert.Zero(t, c)
+				return
+			}
+			assert.Equal(t, cgroup{sourceSlurm, test.want}, c)
+		})
+	}
+}
+
 // failingFS is a /proc that is refused halfway.
 type failingFS struct{}
 
