@@ -223,7 +223,7 @@ func TestReportOfAJob(t *testing.T) {
 	}
 }
 
-// A report that can't be written is said before the program begins, once.
+// A report that can't be written is said before the program begins and when it ends, each once.
 func TestReportThatIsNotWritten(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
@@ -238,6 +238,7 @@ func TestReportThatIsNotWritten(t *testing.T) {
 			require.Zero(t, result.Status, result.Stderr)
 			complaint := "mpit-exporter: no report: " + link + " is a link; name another file with --report"
 			assert.Equal(t, 1, strings.Count(result.Stderr, complaint+"; the program runs on\n"), result.Stderr)
+			assert.Equal(t, 1, strings.Count(result.Stderr, complaint+"\n"), result.Stderr)
 			o.nothingLeft(t, run)
 		})
 	}

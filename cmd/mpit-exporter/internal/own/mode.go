@@ -49,6 +49,8 @@ type Mode struct {
 	finals   *finalPush   // nil: nothing is pushed
 	report   reportWriter // nil: there is none
 	noReport error        // why it can't be written, before the program starts
+	words    *os.File     // see Settings.words
+	failed   sync.Once    // it has been said at the end
 
 	page     Page
 	presence *presence
@@ -94,11 +96,11 @@ func inFlagsOfExec(err error) string {
 }
 
 func take(path string, pipe *os.File) (*Mode, error) {
-	for _, fd := range []int{lockFD, pipeFD} {
+	for _, fd := range []int{lockFD, pipeFD, wordsFD} {
 		unix.CloseOnExec(fd) // getent is run later
 	}
 	unix.Umask(0o077)
-	m := &Mode{pipe: pipe, first: firstWait, look: lookInterval}
+	m := &Mode{pipe: pipe, words: os.NewFile(wordsFD, "words"), first: firstWait, look: lookInterval}
 	if err := json.Unmarshal([]byte(os.Getenv(envSettings)), &m.order); err != nil {
 		return nil, fmt.Errorf("%s %s is for %s exec --own alone: reading its settings: %w",
 			cli.ProgramName, Command, cli.ProgramName, err)
@@ -197,10 +199,42 @@ func (o *Mode) reports(values func(ctx context.Context, which api.Selector, fres
 	return nil
 }
 
-// writeLast writes the report when ranks end, or all has ended.
+// writeLast writes the report when ranks end, or all has ended. If that fails, it says so where the user may see it.
 func (o *Mode) writeLast(ctx context.Context) {
-	if err := o.report(ctx, false); err != nil && ctx.Err() == nil {
-		o.log.Error("The report of the job was not written", "err", err)
+	err := o.report(ctx, false)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	o.log.Error("The report of the job was not written", "err", err)
+	said := make(chan struct{})
+	go func() { // nobody may read it, and a terminal be stopped
+		defer close(said)
+		o.failed.Do(func() { o.say(noReport(err)) })
+	}()
+	select {
+	case <-said:
+	case <-ctx.Done():
+	}
+}
+
+func noReport(err error) string {
+	if errors.Is(err, report.ErrNoRanks) {
+		return "no report: " + err.Error()
+	}
+	return fmt.Sprintf("no report: %v; name another file with --report", err)
+}
+
+// say writes a line to the stderr of the process that has started the exporter.
+func (o *Mode) say(line string) {
+	text := cli.ProgramName + ": " + line + "\n"
+	if _, err := o.words.WriteString(text); err == nil {
+		return
+	}
+	// A pipe, which is only named: it is there as long as it is read.
+	path := fmt.Sprintf("/proc/self/fd/%d", o.words.Fd())
+	if pipe, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0); err == nil {
+		_, _ = pipe.WriteString(text)
+		_ = pipe.Close()
 	}
 }
 
@@ -239,8 +273,7 @@ func (o *Mode) begin(ctx context.Context, remaining func() (living, untaken int)
 	}
 	switch {
 	case o.noReport != nil:
-		answer.Lines = append(answer.Lines,
-			fmt.Sprintf("no report: %v; name another file with --report; the program runs on", o.noReport))
+		answer.Lines = append(answer.Lines, noReport(o.noReport)+"; the program runs on")
 	case o.order.Report != "":
 		answer.Lines = append(answer.Lines, "the report of this job will be "+o.order.Report)
 	}

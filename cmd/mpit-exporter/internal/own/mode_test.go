@@ -3,6 +3,8 @@ package own
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
@@ -152,21 +155,55 @@ func TestReportOfAKilledRank(t *testing.T) {
 	assert.Equal(t, map[int]string{0: "lost", 1: ""}, ends())
 }
 
-// TestReportThatCannotBeWritten: it is said before the program begins, and no rank waits for it.
+// TestReportThatCannotBeWritten: it is said once, to who reads stderr, and no rank waits for it. A pipe's reader finds
+// its end although the exporter is there.
 func TestReportThatCannotBeWritten(t *testing.T) {
+	reads, writes, err := os.Pipe()
+	require.NoError(t, err)
+	defer func() { _ = reads.Close() }()
+	words, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", writes.Fd()), unix.O_PATH, 0)
+	require.NoError(t, err)
+	defer func() { _ = words.Close() }()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "gone", "report.json")
-	o := &Mode{log: slog.New(slog.DiscardHandler), presence: presenceIn(t), dir: &launchDir{path: dir},
+	o := &Mode{log: slog.New(slog.DiscardHandler), presence: presenceIn(t), words: words, dir: &launchDir{path: dir},
 		order: order{Report: file, ReportMode: 0o600, Wait: time.Hour}}
 	require.NoError(t, o.reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
 		return api.ValueList{Ranks: slices.Clone(jobtest.Late()[0].Ranks)}, nil
 	}))
 	require.ErrorIs(t, o.noReport, os.ErrNotExist)
-	o.finals.await(t.Context()) // an hour, if it waited
+	for range 2 {
+		o.finals.await(t.Context()) // an hour, if it waited
+	}
+	require.NoError(t, writes.Close())
+	text, err := io.ReadAll(reads)
+	require.NoError(t, err)
+	assert.Regexp(t, "^mpit-exporter: no report: [^\n]*/gone[^\n]*: no such file or directory; name another file "+
+		"with --report\n$",
+		string(text))
+	o.say("nobody listens")
 
 	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
 	o.finals.await(t.Context())
 	assert.FileExists(t, file, "it can be written by now")
+}
+
+// TestReportWithoutRanks: at the end it is said that no process has called MPI_Init.
+func TestReportWithoutRanks(t *testing.T) {
+	words, err := os.OpenFile(filepath.Join(t.TempDir(), "stderr"), os.O_CREATE|os.O_RDWR, 0o600)
+	require.NoError(t, err)
+	defer func() { _ = words.Close() }()
+	o := &Mode{log: slog.New(slog.DiscardHandler), presence: presenceIn(t), words: words,
+		dir:   &launchDir{path: t.TempDir()},
+		order: order{Report: filepath.Join(t.TempDir(), "report.json"), ReportMode: 0o600}}
+	require.NoError(t, o.reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
+		return api.ValueList{}, nil
+	}))
+	o.writeReport(t.Context(), false) // while it runs: a rank may come
+	o.writeLast(t.Context())
+	text, err := os.ReadFile(words.Name())
+	require.NoError(t, err)
+	assert.Equal(t, "mpit-exporter: no report: "+report.ErrNoRanks.Error()+"\n", string(text))
 }
 
 func TestAwaitEndOfAContext(t *testing.T) {

@@ -40,6 +40,7 @@ const (
 const (
 	lockFD = 3 + iota
 	pipeFD
+	wordsFD
 )
 
 // order is what exec tells the exporter.
@@ -86,12 +87,17 @@ func (o *Settings) start(
 		return nil, fmt.Errorf("making a pipe: %w", err)
 	}
 	defer func() { _ = answers.Close() }()
+	words, err := o.words()
+	if err != nil {
+		return nil, fmt.Errorf("handing stderr on: %w", err)
+	}
+	defer func() { _ = words.Close() }()
 	//nolint:gosec // G204: it is this program
 	cmd := exec.CommandContext(ctx, executable, Command, DetachStep, dir.path)
 	cmd.Env = append(env.Without(append(notForServices, envSettings)...).Absolute(certificateVariables...),
 		envSettings+"="+string(order))
 	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{dir.lockFile, pipe}
+	cmd.ExtraFiles = []*os.File{dir.lockFile, pipe, words}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Run()
 	_ = pipe.Close()
@@ -112,6 +118,23 @@ func (o *Settings) start(
 		return nil, errors.New("its exporter has ended before it listened; --own.log=FILE keeps what it has said")
 	}
 	return answer.Lines, nil
+}
+
+// words is where the exporter says at its end that there is no report: stderr, for a report alone. Who reads a pipe to
+// its end must not wait for the exporter: such a one it only knows by name.
+func (o *Settings) words() (*os.File, error) {
+	about, err := os.Stderr.Stat()
+	switch {
+	case err != nil || o.Report == "" || about.Mode()&os.ModeSocket != 0:
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	case about.Mode()&os.ModeNamedPipe != 0:
+		if named, err := os.OpenFile("/proc/self/fd/2", unix.O_PATH, 0); err == nil {
+			return named, nil
+		}
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	fd, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	return os.NewFile(uintptr(fd), "stderr"), err
 }
 
 // orderFor is what the exporter of a launch is told.
@@ -145,7 +168,7 @@ var certificateVariables = []string{
 // Detach is the first step's process.
 func Detach(dir string) error {
 	pipe := os.NewFile(pipeFD, "pipe")
-	err := detach(dir, []*os.File{os.NewFile(lockFD, dir), pipe})
+	err := detach(dir, []*os.File{os.NewFile(lockFD, dir), pipe, os.NewFile(wordsFD, "words")})
 	if err != nil {
 		reply(pipe, answer{Error: err.Error()})
 	}
