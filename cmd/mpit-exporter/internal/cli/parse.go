@@ -26,7 +26,7 @@ func Parse(app *kingpin.Application, args []string) (command string, err error) 
 	left, wrong := takeValues(app, args)
 	command, err = app.Parse(left)
 	if err = cmp.Or(wrong, err); err != nil {
-		return "", Usagef("%w (see %s --help)", naming(app, left, err), helpOf(app, left))
+		return "", Usagef("%w%s (see %s --help)", naming(app, left, err), meant(app, left, err), helpOf(app, left))
 	}
 	return command, nil
 }
@@ -40,6 +40,66 @@ func helpOf(app *kingpin.Application, args []string) string {
 		return ProgramName + " " + parsed.SelectedCommand.FullCommand()
 	}
 	return ProgramName
+}
+
+// meant asks whether another name was meant, if the parser complains of one that is nearly one.
+func meant(app *kingpin.Application, args []string, err error) string {
+	var names []string
+	dashes, wrong := "", ""
+	switch text := err.Error(); {
+	case strings.HasPrefix(text, "unknown long flag '--"):
+		dashes, wrong = "--", strings.Trim(strings.TrimPrefix(text, "unknown long flag '--"), "'")
+		flags := app.Model().Flags
+		if parsed, _ := app.ParseContext(args); parsed != nil && parsed.SelectedCommand != nil {
+			flags = append(flags, parsed.SelectedCommand.Model().Flags...)
+		}
+		for _, flag := range flags {
+			names = append(names, flag.Name)
+		}
+	case len(args) > 0 && (text == "unexpected "+args[0] || strings.Contains(text, "expected command but got")):
+		wrong = args[len(args)-1]
+		if text == "unexpected "+args[0] {
+			wrong = args[0]
+		}
+		for _, command := range app.Model().FlattenedCommands() {
+			names = append(names, command.Name)
+		}
+	}
+	wrong, _, _ = strings.Cut(wrong, "=")
+	best, least := "", 1+len(wrong)/3
+	for _, name := range names {
+		if d := distance(wrong, name); d <= least && (best == "" || d < distance(wrong, best)) {
+			best = name
+		}
+	}
+	if best == "" || wrong == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s%s?", dashes, best)
+}
+
+// distance is how many letters are missing, too many, wrong or exchanged with their neighbour.
+func distance(a, b string) int {
+	before, last := []int(nil), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row := []int{i + 1}
+		for j := range len(b) {
+			wrong := 1
+			if a[i] == b[j] {
+				wrong = 0
+			}
+			d := min(last[j]+wrong, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				d = min(d, before[j-1]+1)
+			}
+			row = append(row, d)
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
 }
 
 // naming puts the flag in front of what the parser says of its value alone.
