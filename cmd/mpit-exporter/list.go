@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,8 +30,10 @@ type listCommand struct {
 	settings preload.Settings
 	program  []string
 
-	selection listing.Selection
-	output    string
+	selection       listing.Selection
+	output          string
+	saves, compares bool
+	save, compare   string // files
 }
 
 // programRemedy is what else may be done where no exporter answers.
@@ -52,6 +55,11 @@ func newListCommand(app *kingpin.Application) *listCommand {
 	cmd.Flag("category", "Show only this category: its variables, its control variables and the categories below it.").
 		PlaceHolder("NAME").StringVar(&c.selection.Category)
 	cmd.Flag("output", "table or json.").Short('o').Default("table").EnumVar(&c.output, "table", "json")
+	cmd.Flag("save", "Write the variables and categories of one MPI_COMM_WORLD to a file, without values.").
+		PlaceHolder("FILE").IsSetByUser(&c.saves).StringVar(&c.save)
+	cmd.Flag("compare", "Show which variables and categories came, went or changed since --save wrote this file, such "+
+		"as in another build of the MPI library. The exit status is 4 if any did.").
+		PlaceHolder("FILE").IsSetByUser(&c.compares).StringVar(&c.compare)
 	cmd.Flag("monitoring", "Open the variables for which each message pays, as exec --monitoring does.").
 		BoolVar(&c.settings.Monitoring)
 	c.settings.AddCalls(cmd, "Run the program with the call profile, which brings variables for the MPI functions "+
@@ -66,6 +74,9 @@ func newListCommand(app *kingpin.Application) *listCommand {
 func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 	if err := c.check(); err != nil {
 		return err
+	}
+	if c.saves || c.compares {
+		return c.saveAndCompare(ctx, std)
 	}
 	if len(c.program) == 0 && c.selection.Short() && c.output == "table" {
 		return c.writeValues(ctx, std)
@@ -111,6 +122,9 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 // check finds flags that don't go together.
 func (c *listCommand) check() error {
 	switch {
+	case (c.saves || c.compares) && (c.selection != listing.Selection{} || c.output == "json"):
+		return cli.Usagef("list: --save and --compare are about all that there is, and have a form of their own; leave " +
+			"out --all, --cvars, --objects, --categories, --category and --output")
 	case len(c.program) > 0 && len(c.exporter.Labels()) > 0:
 		return cli.Usagef("list: --jobid, --world, --user and --rank choose among the ranks of an exporter; " +
 			"they can't be used with a program")
@@ -134,6 +148,49 @@ func (c *listCommand) catalogues(ctx context.Context, std cli.Stdio) (list api.C
 
 func (c *listCommand) noRank() error {
 	return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
+}
+
+// saveAndCompare does either or both: the file that is compared may be the one that is written.
+func (c *listCommand) saveAndCompare(ctx context.Context, std cli.Stdio) error {
+	var before *listing.Saved
+	var err error
+	if c.compares { // a mistake is found before a program runs
+		if before, err = listing.Load(c.compare); err != nil {
+			return fmt.Errorf("list: --compare %s: %w", c.compare, err)
+		}
+	}
+	list, err := c.catalogues(ctx, std)
+	if err != nil {
+		return err
+	}
+	switch worlds := len(list.Catalogues) + list.More + len(list.Errors); {
+	case worlds == 0:
+		return c.noRank()
+	case worlds > 1:
+		return fmt.Errorf("list: --save and --compare are about one MPI_COMM_WORLD, and the exporter at %s has %d; "+
+			"choose with --jobid, --world or --user", c.exporter.URL, worlds)
+	case list.Catalogues[0].Rank.State == "ended": // only the performance variables are known
+		return errors.New("list: nothing is saved or compared, as the program ended too early")
+	}
+	now, err := listing.NewSaved(&list.Catalogues[0])
+	if err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	if c.saves {
+		if err := now.Save(c.save); err != nil {
+			return fmt.Errorf("list: --save %s: %w", c.save, err)
+		}
+	}
+	if !c.compares {
+		return nil
+	}
+	switch equal, err := listing.Compare(std.Out, c.compare, before, now); {
+	case err != nil:
+		return fmt.Errorf("list: writing: %w", err)
+	case !equal:
+		return cli.Errorf(cli.Differs, "")
+	}
+	return nil
 }
 
 // leftOut says what an answer had no room for, and whose it is.

@@ -89,6 +89,9 @@ func TestListOfManyWorlds(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(got.stdout, "of job 17"), got.stdout)
 	got = runBinary(t, nil, "list", "--url="+exporter.URL, "--cvars", "-o", "json")
 	assert.Contains(t, got.stdout, `"more": 3`)
+	got = runBinary(t, nil, "list", "--url="+exporter.URL, "--save="+filepath.Join(t.TempDir(), "saved.json"))
+	assert.Equal(t, outcome{stderr: "mpit-exporter: list: --save and --compare are about one MPI_COMM_WORLD, and the " +
+		"exporter at " + exporter.URL + " has 6; choose with --jobid, --world or --user\n", status: cli.Failure}, got)
 }
 
 func TestListSections(t *testing.T) {
@@ -148,6 +151,33 @@ func TestListObjects(t *testing.T) {
 	assert.Empty(t, list.Catalogues[0].Variables)
 }
 
+// What was saved of one rank is compared with another one's, and the file may be renewed at the same time.
+func TestListCompares(t *testing.T) {
+	dir := cmdtest.ShortDir(t)
+	before := startExporter(t, filepath.Join(dir, "agent.sock"))
+	connect(t, before)
+	awaitPage(t, before, "\nmpit_rank_up{")
+	now := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	rank := mpittest.New(mpittest.Everything())
+	rank.AddVariable(mpit.Variable{Name: "brand_new", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt,
+		Description: "Not there before"}, 1)
+	require.NoError(t, rank.Connect(t.Context(), now.socket))
+	t.Cleanup(func() { _ = rank.Close() })
+	awaitPage(t, now, "\nmpit_rank_up{")
+
+	file := filepath.Join(dir, "saved.json")
+	assert.Equal(t, outcome{}, runBinary(t, nil, "list", "--url="+before.url, "--save="+file))
+	same := runBinary(t, nil, "list", "--url="+before.url, "--compare="+file)
+	assert.Zero(t, same.status, same.stderr)
+	assert.Regexp(t, `^0 came, 0 went, 0 changed, \d+ are equal: `, same.stdout)
+
+	differs := runBinary(t, nil, "list", "--url="+now.url, "--compare="+file, "--save="+file)
+	assert.Equal(t, cli.Differs, differs.status)
+	assert.Empty(t, differs.stderr)
+	assert.Regexp(t, `(?m)^came +pvar +brand_new +COUNTER +Not there before\n1 came, 0 went, 0 changed, `, differs.stdout)
+	assert.Zero(t, runBinary(t, nil, "list", "--url="+now.url, "--compare="+file).status)
+}
+
 // TestListOfAShortProgram: what came with the last sample is shown, what is missing is said, and the program's output
 // does not get into the list.
 func TestListOfAShortProgram(t *testing.T) {
@@ -165,6 +195,11 @@ func TestListOfAShortProgram(t *testing.T) {
 	c := list.Catalogues[0]
 	assert.Len(t, c.Variables, len(mpittest.Everything().Variables))
 	assert.Empty(t, c.ControlVariables)
+
+	file := filepath.Join(dir, "saved.json")
+	got = runBinary(t, []string{envPlay + "=short", "TMPDIR=" + dir}, "list", "--save="+file, "--", program)
+	assert.Equal(t, cli.Failure, got.status)
+	assert.Contains(t, got.stderr, "mpit-exporter: list: nothing is saved or compared, as the program ended too early\n")
 
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)

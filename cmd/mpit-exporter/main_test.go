@@ -353,6 +353,14 @@ func TestErrorLines(t *testing.T) {
 		{"push once: no exporter", nil, []string{"push", "--once", "--agent.socket=" + lone}, cli.Failure,
 			"push: no exporter answers at " + filepath.Join(filepath.Dir(lone), sockets.ControlFile) + "; start one on " +
 				"this node, or say with --control.socket where it listens"},
+		{"list: a comparison of a part", nil, []string{"list", "--compare=old.json", "--cvars"}, cli.Usage,
+			"list: --save and --compare are about all that there is, and have a form of their own; leave out --all, " +
+				"--cvars, --objects, --categories, --category and --output"},
+		{"list: nothing to compare with", nil, []string{"list", "--compare=" + file, "--", "true"}, cli.Failure,
+			"list: --compare " + file + ": this is not a file that list --save has written; invalid character 'o' in " +
+				"literal null (expecting 'u')"},
+		{"list: no file to compare with", nil, []string{"list", "--compare=", "--", "true"}, cli.Failure,
+			"list: --compare : open : no such file or directory"},
 		{"cvar: which?", nil, []string{"cvar"}, cli.Usage,
 			"must select a subcommand of 'cvar' (see mpit-exporter cvar --help)"},
 		{"cvar: no value", nil, []string{"cvar", "set", "limit"}, cli.Usage,

@@ -33,7 +33,9 @@ const (
 	Usage   = 2
 	// Partial is, of cvar set, that a rank failed after it or others were changed, whether it was put back or not; of
 	// push, that not all was delivered.
-	Partial       = 3
+	Partial = 3
+	// Differs is, of list --compare, that what there is now is not what was saved.
+	Differs       = 4
 	ExecFailed    = 125 // exec itself failed: no agent library
 	NotExecutable = 126
 	NotFound      = 127

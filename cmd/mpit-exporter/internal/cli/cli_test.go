@@ -23,7 +23,7 @@ func TestReport(t *testing.T) {
 			"mpit-exporter: one; two\n"},
 		{"a status of its own", fmt.Errorf("wrapped: %w", &Error{NotFound, errors.New("gone")}), NotFound,
 			"mpit-exporter: wrapped: gone\n"},
-		{"a status alone", Errorf(Partial, ""), Partial, ""},
+		{"a status alone", Errorf(Differs, ""), Differs, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer

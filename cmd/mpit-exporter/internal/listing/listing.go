@@ -1,7 +1,8 @@
 // Package listing shows what MPI_T offers in a rank, an api.Catalogue, as tables: variables, control variables,
 // categories as a tree, and objects.
 //
-// Begin with Write; Selection is what is left out. WriteValues shows an exporter's values. RunProgram makes one of a program, which it runs to its end.
+// Begin with Write; Selection is what is left out. WriteValues shows an exporter's values, and Compare how a catalogue
+// differs from one that was saved. RunProgram makes one of a program, which it runs to its end.
 package listing
 
 import (
