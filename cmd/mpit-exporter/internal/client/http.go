@@ -13,12 +13,15 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 const (
@@ -74,6 +77,36 @@ func (c *HTTP) query() string {
 	return query.Encode()
 }
 
+// namedJobs is how many jobs are named to a user who has named one that isn't there.
+const namedJobs = 5
+
+// others says which jobs the exporter has; where it can't be known, nothing.
+func (c *HTTP) others(ctx context.Context, base *url.URL) string {
+	var list struct {
+		Jobs []struct {
+			Job struct {
+				ID string `json:"jobid"`
+			} `json:"job"`
+		} `json:"jobs"`
+	}
+	if Fetch(ctx, base.JoinPath("api", "v1", "jobs"), cli.ProgramName, room, func(d *json.Decoder) error {
+		return d.Decode(&list)
+	}) != nil {
+		return ""
+	}
+	if len(list.Jobs) == 0 {
+		return ", nor any other: start programs with " + cli.ProgramName + " exec"
+	}
+	var ids []string
+	for _, j := range list.Jobs[:min(len(list.Jobs), namedJobs)] {
+		ids = append(ids, table.Middle(mapping.OneLine(j.Job.ID), table.MaxCell))
+	}
+	if more := len(list.Jobs) - len(ids); more > 0 {
+		ids = append(ids, fmt.Sprintf("%d more", more))
+	}
+	return "; it has " + strings.Join(ids, ", ")
+}
+
 // Get asks for what the exporter's API has under a name. command is whose errors they are, remedy what else may be
 // done where no exporter answers.
 func (c *HTTP) Get(ctx context.Context, command, remedy, what string, answer any) error {
@@ -94,8 +127,7 @@ func (c *HTTP) Get(ctx context.Context, command, remedy, what string, answer any
 		return fmt.Errorf("%s: no exporter answers at %s; start one, or say with --url where it is%s", command,
 			base.Redacted(), remedy)
 	case c.jobID != "" && errors.As(err, &answered) && answered.Code == http.StatusNotFound:
-		return fmt.Errorf("%s: %s has no job %s; %s top shows those that it has", command, base.Redacted(), c.jobID,
-			cli.ProgramName)
+		return fmt.Errorf("%s: %s has no job %s%s", command, base.Redacted(), c.jobID, c.others(ctx, base))
 	case errors.Is(err, ErrTooLarge):
 		return fmt.Errorf("%s: %w; choose a job with --jobid and --user", command, err)
 	case err != nil:
