@@ -101,6 +101,8 @@ func TestCallsUnderWay(t *testing.T) {
 			Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: 1},
 		{ID: 5, Now: 9 * second, Begun: 6 * second, Function: "MPI_Waitall", Peer: mpit.NoPeer, Peers: []int{4, 2},
 			Tag: mpit.NoTag, Root: mpit.NoRoot},
+		{ID: 6, Now: 9 * second, Begun: 6 * second, Function: "MPI_Wait", Of: "MPI_Ibarrier", Bind: mpit.BindComm,
+			Object: 3, Number: 9, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
 	}
 	s.UnderWay = &threads
 	e.take(s)
@@ -113,7 +115,9 @@ func TestCallsUnderWay(t *testing.T) {
 			"object": "unnamed", "any_source": true}},
 		{"moved_seconds": 3, "call": {"function": "MPI_Bcast", "seconds": 3, "kind": "comm",
 			"object": "halo", "root": 1}},
-		{"moved_seconds": 3, "call": {"function": "MPI_Waitall", "seconds": 3, "peers": [4, 2]}}]`, string(text))
+		{"moved_seconds": 3, "call": {"function": "MPI_Waitall", "seconds": 3, "peers": [4, 2]}},
+		{"moved_seconds": 3, "call": {"function": "MPI_Wait", "seconds": 3, "of": "MPI_Ibarrier", "kind": "comm",
+			"object": "halo", "number": 9}}]`, string(text))
 	assert.InDelta(t, 3, *e.Ranks()[0].Calls.CPU.Seconds, 0)
 
 	for what, c := range map[string]struct {

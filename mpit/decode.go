@@ -459,11 +459,15 @@ func decodeThread(r *wire.Decoder) Thread {
 	for range r.Count("peers of a call", wire.MaxPeers) {
 		t.Peers = append(t.Peers, r.Int("peer of a call"))
 	}
+	of, on, ofNumber := text(r, "collective of a request"), r.Uint32("its communicator"), r.Word()
 	if t.Begun == 0 { // of no call there is nothing to say
 		t.Peer, t.Tag, t.Root, t.Peers = NoPeer, NoTag, NoRoot, nil
 		return t
 	}
 	t.Function, t.Bind, t.Object, t.Number = function, known(bind, BindLast, BindUnknown), object, number
+	if of != "" {
+		t.Of, t.Bind, t.Object, t.Number = of, BindComm, on, ofNumber
+	}
 	return t
 }
 

@@ -280,6 +280,9 @@ func TestOlderAndNewerRecords(t *testing.T) {
 				Peers: []int{4, 6}},
 			{ID: 6, TID: 72, Now: 31, Observed: 9, CPU: -1, Queue: -1, Begun: 25, Function: "MPI_Bcast",
 				Bind: mpit.BindComm, Object: 3, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot},
+			{ID: 7, TID: 73, Now: 31, Observed: 9, CPU: -1, Queue: -1, Begun: 25, Function: "MPI_Wait", Of: "MPI_Ibarrier",
+				Bind: mpit.BindComm, Object: 9, Number: 44, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot,
+				Peers: []int{4, 6}},
 		}
 		whole.Kernel = &mpit.Kernel{Cores: 4, Nice: -5, MajorFaults: 7, Resident: -1, GPU: true, Throttled: 8}
 		threads.UnderWay = &whole
@@ -290,14 +293,16 @@ func TestOlderAndNewerRecords(t *testing.T) {
 			e.String("/opt/\xe9")
 			e.Words([]uint64{16, 5, 11, 12, 13, 14, 15, 17, 18})
 		}
-		thread := func(e *wire.Encoder, function string, before, after []uint64, in string) {
+		thread := func(e *wire.Encoder, function string, before, after []uint64, in, of string) {
 			e.Record(func() {
 				e.Words(before)
 				e.String(function)
 				e.Words(after)
 				if len(after) > 2 {
 					e.String(in)
-					e.Words([]uint64{2, 4, 6, 99})
+					e.Words([]uint64{2, 4, 6})
+					e.String(of)
+					e.Words([]uint64{9, 44, 99})
 				}
 			})
 		}
@@ -356,13 +361,15 @@ func TestOlderAndNewerRecords(t *testing.T) {
 				e.Words([]uint64{0, 0, 0, 1})
 				e.Record(func() {
 					call(e)
-					e.Word(3)
+					e.Word(4)
 					// Of one that is in no call the rest means nothing.
 					thread(e, "MPI_Send", []uint64{1, 70, 1, 30, 9, 5, 1, 2, 3, 4, 5, 6, 7, 0, 8},
-						[]uint64{1, 3, 4, 4, 4, 4}, "read of fd 3\xff")
+						[]uint64{1, 3, 4, 4, 4, 4}, "read of fd 3\xff", "MPI_Ibarrier")
 					thread(e, "MPI_Recv", []uint64{5, 71, 0, 31, 9, 0, none, none, 25, 20},
-						[]uint64{1, 3, minus2, 7, none, 17}, "")
-					thread(e, "MPI_Bcast", []uint64{6, 72, 0, 31, 9, 0, none, none, 25, 0}, []uint64{1, 3}, "")
+						[]uint64{1, 3, minus2, 7, none, 17}, "", "")
+					thread(e, "MPI_Bcast", []uint64{6, 72, 0, 31, 9, 0, none, none, 25, 0}, []uint64{1, 3}, "", "")
+					thread(e, "MPI_Wait", []uint64{7, 73, 0, 31, 9, 0, none, none, 25, 0}, []uint64{0, 0, none, none, none, 0},
+						"", "MPI_Ibarrier")
 					e.Word(1)
 					e.Record(func() { e.Words([]uint64{4, ^uint64(4), 7, none, 1, 8, 99}) })
 					e.Word(99)

@@ -296,6 +296,9 @@ type Thread struct {
 	Root  int // of a rooted collective, in its communicator; NoRoot
 	// Number is of a collective: the how manieth it is on its communicator, from 1; 0: not known.
 	Number uint64
+	// Of is the collective whose request, and no other, the call waits for: then Bind, Object and Number are its own. "":
+	// it doesn't, or that isn't known.
+	Of string
 	// In is the system call that it sleeps in outside MPI, such as "read of fd 3 (a pipe)"; "": it doesn't, has not for
 	// most of the time since CPU was read last, or that isn't known.
 	In string

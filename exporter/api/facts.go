@@ -13,10 +13,12 @@ type Thread struct {
 
 // CallUnderWay is a call of MPI that has not returned yet. What isn't known of it is absent.
 type CallUnderWay struct {
-	Function string  `json:"function"`         // with MPI_
-	Seconds  float64 `json:"seconds"`          // how long it has taken
-	Kind     string  `json:"kind,omitempty"`   // comm, win or file: of the object that it names; empty: none
-	Object   string  `json:"object,omitempty"` // its name, as in the call profile's series
+	Function string  `json:"function"` // with MPI_
+	Seconds  float64 `json:"seconds"`  // how long it has taken
+	// Of is the collective whose request, and no other, it waits for: then what follows is of that one.
+	Of     string `json:"of,omitempty"`
+	Kind   string `json:"kind,omitempty"`   // comm, win or file: of the object that it names; empty: none
+	Object string `json:"object,omitempty"` // its name, as in the call profile's series
 	// Comm is the identity (Comm.ID) of the communicator that it is on, or on which its window or file was made.
 	Comm   string `json:"comm,omitempty"`
 	Number uint64 `json:"number,omitempty"` // of a collective: the how manieth on the communicator, from 1

@@ -135,7 +135,7 @@ func threadOf(s *mpit.Sample, t *mpit.Thread) Thread {
 		return thread
 	}
 	c := &CallUnderWay{Function: clean.Label(t.Function), Seconds: max(t.Now-t.Begun, 0).Seconds(),
-		AnySource: t.Peer == mpit.AnySource}
+		Of: clean.Label(t.Of), AnySource: t.Peer == mpit.AnySource}
 	c.Kind, c.Object = objectOf(s, t.Bind, t.Object)
 	c.Peers = slices.Clone(t.Peers)
 	if t.Peer >= 0 {

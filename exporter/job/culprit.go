@@ -43,7 +43,7 @@ func (g *graph) wrongProgram() (finding, bool) {
 				c.Seconds < api.LongCallTime.Seconds() || c.Root == nil && isRooted(c.Function) {
 				continue
 			}
-			at, what := place{c.Comm, c.Number}, mapping.OneLine(binding(c.Function))
+			at, what := place{c.Comm, c.Number}, mapping.OneLine(binding(cmp.Or(c.Of, c.Function)))
 			if c.Root != nil && !g.groups[c.Comm].Inter {
 				what += fmt.Sprintf(" with root %d", *c.Root)
 			}

@@ -3,6 +3,8 @@ package job
 import (
 	"slices"
 	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // isOfFile says that a call may take as long as it likes.
@@ -28,6 +30,17 @@ func directions(function string) (sends, receives bool) {
 
 // binding is a function's name without what tells its binding for large counts, which is the same function.
 func binding(function string) string { return strings.TrimSuffix(function, "_c") }
+
+// blocking is the function that a collective call waits in: of a request's, its blocking form.
+func blocking(c *api.CallUnderWay) string {
+	if c.Of == "MPI_Comm_idup" || c.Of == "MPI_Comm_idup_with_info" {
+		return "MPI_Comm_dup"
+	}
+	if name, is := strings.CutPrefix(c.Of, "MPI_I"); is && name != "" {
+		return "MPI_" + strings.ToUpper(name[:1]) + name[1:]
+	}
+	return c.Function
+}
 
 // isRooted says that a collective function has a root.
 func isRooted(function string) bool {

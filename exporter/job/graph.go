@@ -150,14 +150,14 @@ func (g *graph) aim(w *wait) {
 				w.targets = append(w.targets, i)
 			}
 		}
-	case c.Number > 0 && known && api.Holds(c.Function):
+	case c.Number > 0 && known && api.Holds(blocking(c)):
 		w.all, w.targets = true, g.behindOn(of, c.Number)
 		call := Call{Called: Called{c.Function, c.Kind, c.Object}}
 		if made := g.calls[call.Called]; made != nil {
 			call = *made
 		}
-		w.certain = call.synchronises()
-	case c.Number > 0 && known && of.complete(true): // it waits for some of them, or not at all
+		w.certain = c.Of == "" && call.synchronises()
+	case c.Number > 0 && known && c.Of == "" && of.complete(true): // it waits for some of them, or not at all
 		w.targets = g.behindOn(of, c.Number)
 	case c.Number > 0:
 	case len(c.Peers) > 0 && !isOfWindow(c.Function):

@@ -36,6 +36,13 @@ func collective(function, comm string, number uint64) *api.CallUnderWay {
 	return &api.CallUnderWay{Function: function, Seconds: 42, Kind: "comm", Object: comm, Comm: comm, Number: number}
 }
 
+// request is a wait for a collective's request.
+func request(of, comm string, number uint64) *api.CallUnderWay {
+	c := collective("MPI_Wait", comm, number)
+	c.Of = of
+	return c
+}
+
 // requests is a wait for some of several peers' requests.
 func requests(peers ...int) *api.CallUnderWay {
 	return &api.CallUnderWay{Function: "MPI_Waitall", Seconds: 70, Peers: peers}
@@ -112,6 +119,14 @@ func TestDeadlocked(t *testing.T) {
 			rankIn(1, barrier("b", 8)).member("a", 3, 4).member("b", 2, 8)}, nil},
 		"a barrier that all are in": {[]Rank{rankIn(0, barrier("a", 5)).member("a", 2, 5),
 			rankIn(1, barrier("a", 5)).member("a", 2, 5)}, nil},
+		"requests of collectives in opposite order": {[]Rank{
+			rankIn(0, request("MPI_Iallreduce", "a", 5)).member("a", 2, 5).member("b", 2, 7),
+			rankIn(1, request("MPI_Comm_idup", "b", 8)).member("a", 2, 4).member("b", 2, 8)}, []int{0, 1}},
+		"a collective's request, and all have begun it": {[]Rank{rankIn(0, request("MPI_Ibarrier", "a", 5)).member("a", 2, 6),
+			rankIn(1, message("MPI_Recv", 1, 0)).member("a", 2, 5)}, nil},
+		"a request that others than those behind may hold up": {[]Rank{
+			rankIn(0, request("MPI_Ibcast", "a", 5)).member("a", 2, 5),
+			rankIn(1, message("MPI_Recv", 1, 0)).member("a", 2, 4)}, nil},
 		"a number that isn't known": {[]Rank{rankIn(0, barrier("a", 0)).member("a", 2, 5),
 			rankIn(1, message("MPI_Recv", 1, 0)).member("a", 2, 4)}, nil},
 		"calls of which it isn't known whom they wait for": {[]Rank{rankIn(0, &api.CallUnderWay{Function: "MPI_Wait",

@@ -10,7 +10,13 @@ import (
 )
 
 // where names a call under way.
-func where(c *api.CallUnderWay) string { return Called{Function: c.Function, Object: c.Object}.where() }
+func where(c *api.CallUnderWay) string {
+	function := c.Function
+	if c.Of != "" {
+		function += " of " + c.Of
+	}
+	return Called{Function: function, Object: c.Object}.where()
+}
 
 func plural(count int, one, several string) string {
 	if count == 1 {

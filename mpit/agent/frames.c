@@ -281,6 +281,9 @@ static void put_thread(struct wire *w, const struct source_thread *t, bool first
 	wire_word(w, t->peer_count);
 	for (size_t i = 0; i < t->peer_count; i++)
 		wire_word(w, (uint64_t)t->peers[i]);
+	wire_string(w, t->collective == NULL ? "" : t->collective);
+	wire_word(w, t->collective_on);
+	wire_word(w, t->collective_number);
 	wire_fill_length(w, record);
 }
 

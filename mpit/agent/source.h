@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Both sides name it; one that doesn't know the other's number keeps its hands off. */
-#define SOURCE_VERSION 7
+#define SOURCE_VERSION 8
 
 #define SOURCE_SYMBOL "mpit_agent_source"
 
@@ -85,6 +85,11 @@ struct source_thread {
 	/* Of a call that waits for requests of several peers, these (then peer is NO_PEER): it waits for some of them. */
 	int peers[SOURCE_PEERS];
 	size_t peer_count; /* 0, or at least 2 */
+	/* Of a call that waits for one request, which is a collective's: that function, its communicator and its number there.
+	 * NULL: it doesn't, or it isn't known. */
+	const char *collective;
+	uint32_t collective_on;
+	uint64_t collective_number;
 	int tag;  /* -1: any, or it has none */
 	int root; /* of a rooted collective, in its communicator; -1: none */
 };

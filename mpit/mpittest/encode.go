@@ -281,14 +281,25 @@ func encodeThread(e *wire.Encoder, t *mpit.Thread) {
 	e.Word(uint64(t.Observed))
 	encodeInsideBy(e, t.InsideBy)
 	e.Words([]uint64{uint64(t.CPU), uint64(t.Queue), uint64(t.Begun), uint64(t.Ended)})
+	own, of := *t, mpit.Thread{}
+	if t.Of != "" {
+		own.Bind, own.Object, own.Number, of = mpit.BindNone, 0, 0, *t
+	}
 	e.String(t.Function)
-	e.Word(uint64(t.Bind))
-	e.Word(uint64(t.Object))
+	e.Word(uint64(own.Bind))
+	e.Word(uint64(own.Object))
 	e.Int(t.Peer)
 	e.Int(t.Tag)
 	e.Int(t.Root)
-	e.Word(t.Number)
+	e.Word(own.Number)
 	e.String(t.In)
+	e.Word(uint64(len(t.Peers)))
+	for _, peer := range t.Peers {
+		e.Int(peer)
+	}
+	e.String(of.Of)
+	e.Word(uint64(of.Object))
+	e.Word(of.Number)
 }
 
 func encodeKernel(e *wire.Encoder, k *mpit.Kernel) {

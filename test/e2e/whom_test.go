@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"testing"
@@ -52,7 +53,7 @@ func TestWhomCallsWaitFor(t *testing.T) {
 		{calls: []api.CallUnderWay{{Function: "MPI_Comm_dup", Object: "MPI_COMM_WORLD"}}},
 		{calls: []api.CallUnderWay{{Function: "MPI_Allreduce", Object: "copy"}}},
 		{calls: []api.CallUnderWay{{Function: "MPI_Comm_split", Object: "copy"}}},
-		{calls: []api.CallUnderWay{{Function: "MPI_Wait"}}},
+		{calls: []api.CallUnderWay{{Function: "MPI_Wait", Of: "MPI_Ibarrier", Object: "copy", Number: 3}}, requests: true},
 		{calls: []api.CallUnderWay{{Function: "MPI_Waitall"}}},
 		{calls: []api.CallUnderWay{{Function: "MPI_Barrier", Object: "copy"},
 			{Function: "MPI_Recv", Object: "MPI_COMM_WORLD", Peers: ints(1), Tag: new(49)}}},
@@ -61,8 +62,10 @@ func TestWhomCallsWaitFor(t *testing.T) {
 		{calls: []api.CallUnderWay{{Function: "MPI_Win_lock", Object: "box", Peers: ints(2)}}, turn: true},
 		{calls: []api.CallUnderWay{{Function: "MPI_Win_free"}}},
 		{calls: []api.CallUnderWay{{Function: "MPI_File_open", Object: "MPI_COMM_WORLD"}}},
+		{calls: []api.CallUnderWay{{Function: "MPI_File_write_all", Object: "whom.data"}}},
 		{calls: []api.CallUnderWay{{Function: "MPI_Recv", Object: "bridge", Peers: ints(2), Tag: new(51)}}, turn: true},
 		{calls: []api.CallUnderWay{{Function: "MPI_Bcast", Object: "bridge", Root: new(1)}}},
+		{calls: []api.CallUnderWay{{Function: "MPI_Waitall"}}},
 	}
 	for _, mpi := range harness.Both(t) {
 		for _, calls := range []string{"--calls", "--calls=peers"} {
@@ -105,8 +108,15 @@ func threadCallsOf(t *testing.T, exporter *harness.Exporter, rank int) (calls []
 		}
 		for _, thread := range r.Calls.Threads {
 			if c := thread.Call; c != nil {
-				calls = append(calls, api.CallUnderWay{Function: c.Function, Object: c.Object, Root: c.Root, Peers: c.Peers,
-					All: c.All, AnySource: c.AnySource, Tag: c.Tag})
+				known := api.CallUnderWay{Function: c.Function, Of: c.Of, Object: filepath.Base(c.Object), Root: c.Root,
+					Peers: c.Peers, All: c.All, AnySource: c.AnySource, Tag: c.Tag}
+				if c.Object == "" {
+					known.Object = ""
+				}
+				if c.Of != "" {
+					known.Number = c.Number
+				}
+				calls = append(calls, known)
 			}
 		}
 	}

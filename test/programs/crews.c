@@ -130,6 +130,7 @@ static void threads(void)
         call_it(own[i], 3 * ROUNDS + 1, "own%d", i);
     in_threads(makes_between);
     call_it(group_of(MPI_COMM_WORLD, size, 1, 0), 0, "maybe");
+    hold(dir, "made", rank);
 }
 
 /* ---- many ---- */
@@ -179,13 +180,14 @@ static void many(int count)
         alive[place] = last = made;
     }
     call_it(MPI_COMM_WORLD, begun, "world");
+    hold(dir, "made", rank);
 }
 
 /* ---- two worlds ---- */
 
 static void of_two_worlds(MPI_Comm bridge, int is_child)
 {
-    MPI_Comm mixed, half, pair, inter;
+    MPI_Comm mixed, half, pair, inter, copy;
     MPI_Group all, both;
     int ranks[2] = {0, 0}, all_ranks;
 
@@ -206,14 +208,20 @@ static void of_two_worlds(MPI_Comm bridge, int is_child)
     MPI_Group_free(&all);
     MPI_Intercomm_create(MPI_COMM_WORLD, 0, mixed, is_child ? 0 : size, 3, &inter);
     call_it(inter, 0, "mixed inter");
-    MPI_Comm_dup(MPI_COMM_WORLD, &half);
-    call_it(half, 0, "dup");
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    call_it(copy, 0, "dup");
+    hold(dir, is_child ? "child" : "made", rank);
+    MPI_Comm_free(&inter);
+    if (pair != MPI_COMM_NULL)
+        MPI_Comm_free(&pair);
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&mixed);
+    MPI_Comm_disconnect(&bridge);
 }
 
 static void spawn(int count, char **command)
 {
     MPI_Comm parent, bridge;
-    int begun = 0;
 
     MPI_Comm_get_parent(&parent);
     bridge = parent;
@@ -221,10 +229,9 @@ static void spawn(int count, char **command)
         int errors[2];
 
         MPI_Comm_spawn(command[0], count > 1 ? &command[1] : MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &bridge, errors);
-        begun++;
     }
+    call_it(MPI_COMM_WORLD, parent == MPI_COMM_NULL ? 3 : 2, "world"); /* with MPI_Intercomm_create and MPI_Comm_dup */
     of_two_worlds(bridge, parent != MPI_COMM_NULL);
-    call_it(MPI_COMM_WORLD, begun + 2, "world"); /* MPI_Intercomm_create, MPI_Comm_dup */
 }
 
 /* ---- sessions ---- */
@@ -288,9 +295,8 @@ int main(int argc, char **argv)
     if (strcmp(what, "within") == 0) {
         call_it(MPI_COMM_WORLD, 0, "world");
         of_session();
-    } else
+    }
 #endif
-        hold(dir, strcmp(what, "child") == 0 ? "child" : "made", rank);
     MPI_Finalize();
     return 0;
 }

@@ -145,6 +145,27 @@ static void completions(void)
     send_to_first(MPI_COMM_WORLD, 1, 0, 53);
 }
 
+/* One of a message that has been matched, whose sender is in nothing's arguments, and a receive. */
+static void matched(void)
+{
+    static char large[1 << 20];
+    MPI_Request requests[2];
+    MPI_Message message;
+
+    if (rank == 2)
+        MPI_Isend(large, sizeof large, MPI_CHAR, 0, 54, MPI_COMM_WORLD, &requests[0]);
+    others_wait(); /* 39 */
+    if (rank == 0) {
+        MPI_Mprobe(2, 54, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+        MPI_Imrecv(large, sizeof large, MPI_CHAR, &message, &requests[0]);
+        MPI_Irecv(NULL, 0, MPI_INT, 1, 55, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, statuses);
+    }
+    if (rank == 2)
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    send_to_first(MPI_COMM_WORLD, 1, 0, 55);
+}
+
 static void collectives(void)
 {
     MPI_Comm copy, other;
@@ -172,11 +193,11 @@ static void collectives(void)
     MPI_Comm_split(copy, rank, 0, &other);
     MPI_Comm_free(&other);
 
-    others_wait(); /* 28: of a collective's request nothing is known */
+    others_wait(); /* 28: a collective's request, the third on the copy */
     MPI_Ibarrier(copy, &requests[0]);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
 
-    others_wait(); /* 29 */
+    others_wait(); /* 29: of two nothing is told */
     MPI_Iallreduce(&out[0], &in[0], 1, MPI_INT, MPI_SUM, copy, &requests[0]);
     MPI_Iallreduce(&out[1], &in[1], 1, MPI_INT, MPI_SUM, turned, &requests[1]);
     MPI_Waitall(2, requests, statuses);
@@ -236,6 +257,10 @@ static void windows_and_files(void)
     others_wait(); /* 35 */
     snprintf(path, sizeof path, "%s/whom.data", dir);
     MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+
+    others_wait(); /* 36: each writes its part */
+    MPI_File_seek(file, 4 * (MPI_Offset)rank, MPI_SEEK_SET);
+    MPI_File_write_all(file, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
 }
 
@@ -249,12 +274,12 @@ static void between_groups(void)
     MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, rank == 0, 50, &bridge);
     MPI_Comm_set_name(bridge, "bridge");
 
-    others_wait(); /* 36: the world's rank 2 is the second one there */
+    others_wait(); /* 37: the world's rank 2 is the second one there */
     if (rank == 0)
         MPI_Recv(NULL, 0, MPI_INT, 1, 51, bridge, MPI_STATUS_IGNORE);
     send_to_first(bridge, 2, 0, 51);
 
-    others_wait(); /* 37 */
+    others_wait(); /* 38 */
     MPI_Bcast(&number, 1, MPI_INT, rank == 0 ? 1 : rank == 2 ? MPI_ROOT : MPI_PROC_NULL, bridge);
 
     MPI_Comm_free(&bridge);
@@ -380,6 +405,7 @@ int main(int argc, char **argv)
     collectives();
     windows_and_files();
     between_groups();
+    matched();
 
     MPI_Comm_free(&turned);
     MPI_Finalize();

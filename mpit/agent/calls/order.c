@@ -96,6 +96,14 @@ void order_failed(const struct call *c, enum ordering ordering)
 		order_lost();
 }
 
+uint64_t call_number(const struct call *c)
+{
+	const struct order *order = find(c->handle);
+	uint64_t begun = order == NULL ? 0 : atomic_load_explicit(&order->begun, memory_order_relaxed);
+
+	return begun == 0 ? 0 : begun - 1;
+}
+
 uint64_t order_number(unsigned slot, uint32_t object)
 {
 	uint64_t begun = atomic_load_explicit(&registry_order(slot)->begun, memory_order_acquire);

@@ -29,6 +29,8 @@ struct slot {
 	uint64_t told[MOST_FUNCTIONS / 64];
 };
 
+_Static_assert(sizeof(struct order) + sizeof((struct slot *)NULL)->order_told == 24, "docs/calls-reference.md");
+
 /* Made in begin, never moved. Used from the lowest one on, so that memory is touched as it is needed. */
 static struct slot *slots;
 static index_place *table;

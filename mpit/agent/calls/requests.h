@@ -23,7 +23,7 @@ void requests_forget(void);
 
 /* The handle in memory of the program's, or of a copy of it. */
 uint64_t requests_handle(const void *array, size_t i);
-/* That handle stands for what this call has begun; names: its call_names. */
+/* That handle stands for what this call has begun; names: its call_names, or its call_number. */
 void requests_note(uint64_t handle, uint64_t key, uint64_t names);
 
 /* ---- the reader: the gate is held; not in a call of MPI's that the program waits in ---- */

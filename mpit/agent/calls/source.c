@@ -381,6 +381,15 @@ static int peer_of(uint64_t key, int rank)
 	return world_rank(&place.world, rank);
 }
 
+static void tell_collective(const struct requested *r, const struct function *f, struct source_thread *out)
+{
+	if (r->names == 0 || key_object(r->key) == 0)
+		return;
+	out->collective = f->name;
+	out->collective_on = key_object(r->key);
+	out->collective_number = r->names;
+}
+
 /*
  * Whose requests a call waits for: nothing is told unless all are known, nor where the system call that reads them may
  * be denied. Some may have completed, which only the library knows until the call sets them to null.
@@ -398,6 +407,8 @@ static void tell_requests(const struct block *b, const struct moment_inside *m, 
 		if (r->key == 0) /* made without a cell, or with one of another thread's */
 			return;
 		f = &functions[key_function(r->key)];
+		if (f->ordered && open == 1)
+			tell_collective(r, f, out);
 		if (f->names != NAMES_PEER || f->bind != BIND_COMM)
 			return;
 		tag = (int)(r->names >> 32);

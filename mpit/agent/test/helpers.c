@@ -217,6 +217,13 @@ static void take_thread(struct frame *f, struct told_calls *told, size_t i)
 	take_string(f, function, sizeof function);
 	CHECK(function[0] == '\0');
 	CHECK(take(f) == 0); /* no peers beside peer */
+	take_string(f, function, sizeof function);
+	if (i == 1)
+		memcpy(told->collective_of_second, function, sizeof function);
+	else
+		CHECK(function[0] == '\0');
+	t->collective_on = (uint32_t)take(f);
+	t->collective_number = take(f);
 	CHECK(f->at == end);
 }
 

@@ -623,7 +623,8 @@ void test_calls_under_way_on_the_wire(void)
 		.threads = {
 			{ .id = 1, .tid = 11, .inside_ns = 5, .observed_ns = 7, .activity_ns = { 1, 0, 3, 1 }, .now_ns = 20, .ended_ns = 19 },
 			{ .id = 4, .tid = 12, .observed_ns = 7, .now_ns = 30, .begun_ns = 29, .ended_ns = 28, .function = "MPI_Send",
-			  .bind = BIND_COMM, .object = 3, .peer = ANY_PEER, .tag = 7, .root = -1 },
+			  .bind = BIND_COMM, .object = 3, .peer = ANY_PEER, .tag = 7, .root = -1,
+			  .collective = "MPI_Ibarrier", .collective_on = 5, .collective_number = 44 },
 		},
 		.thread_count = 2,
 		.running_ns = 999999999, .function = "MPI_Send", .bind = BIND_COMM, .object = 3, .from = (uintptr_t)sample_now,
@@ -653,6 +654,8 @@ void test_calls_under_way_on_the_wire(void)
 	CHECK(told.threads[1].id == 4 && told.threads[1].tid == 12 && told.threads[1].begun_ns == 29);
 	CHECK(told.threads[1].peer == ANY_PEER && told.threads[1].tag == 7 && told.threads[1].root == -1);
 	CHECK(told.threads[1].object == 3 && strcmp(told.function_of_second, "MPI_Send") == 0);
+	CHECK(told.threads[1].collective_on == 5 && told.threads[1].collective_number == 44);
+	CHECK(strcmp(told.collective_of_second, "MPI_Ibarrier") == 0);
 	/* Where a short call was made nobody asks: it would be another place at each scrape. */
 	CHECK(told.module[0] == '\0' && told.offset == 0);
 

@@ -84,8 +84,8 @@ struct told_calls {
 	uint64_t known, inside_ns, observed_ns, running_ns, bind, object, offset, activity_ns[ACTIVITIES];
 	char function[64], module[4096];
 	uint64_t finalize_ns, cpu_ns, thread_count;
-	struct source_thread threads[SOURCE_THREADS]; /* their function is NULL */
-	char function_of_second[64];
+	struct source_thread threads[SOURCE_THREADS]; /* their function and collective are NULL */
+	char function_of_second[64], collective_of_second[64];
 	uint64_t comm_count;
 	struct source_comm comm; /* the last one */
 };

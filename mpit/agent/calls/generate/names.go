@@ -53,13 +53,19 @@ func (f function) requests() bool {
 	return last >= 0 && f.parameters[last].role == "request" && f.section != completion && f.starts() == ""
 }
 
-// whose is C for whom that request names. One that sends and receives is both's: none is told.
+// whose is C for whom that request names, or for a collective's number. One that sends and receives is both's: none is
+// told. Of a persistent collective it isn't the number of its _init that others have to come to.
 func (f function) whose() string {
-	kind, names := f.names()
-	if kind != namesPeer || present([]string{"source", "dest"}, f.parameters) == nil {
+	switch kind, names := f.names(); {
+	case f.ordering() == "ORDERED" && !f.persistent():
+		return "call_number(&call)"
+	case kind != namesPeer:
+		return "0"
+	case present([]string{"source", "dest"}, f.parameters) == nil:
 		return "call_names(INT32_MIN, NO_TAG)"
+	default:
+		return names
 	}
-	return names
 }
 
 // persistent says whether that request is one that MPI_Start starts.

@@ -350,7 +350,7 @@ static bool to_a_peer(unsigned function)
 		if (counts_peers() && rc == 0 && to_a_peer(FUNCTION_##name))                                    \
 			call_sends(&call, BIND_##bind, (int)buffer, bytes);                                     \
 		if (counts_peers() && rc == 0 && fake_request != 0)                                             \
-			call_requested(&call, fake_request, call_names(buffer, count));                         \
+			call_requested(&call, fake_request, ORDERING(activity) == ORDERED ? call_number(&call) : call_names(buffer, count)); \
 		return rc;                                                                                      \
 	}                                                                                                       \
 	WRAPPER(name, name)                                                                                     \

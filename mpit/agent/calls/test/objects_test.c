@@ -99,6 +99,7 @@ static void *looks_up(void *unused)
 
 void test_objects_are_found_while_others_come_and_go(void)
 {
+	const unsigned used = registry_slots();
 	pthread_t readers[READERS];
 	uint32_t passing[50];
 
@@ -120,6 +121,7 @@ void test_objects_are_found_while_others_come_and_go(void)
 	atomic_store(&over, true);
 	for (int i = 0; i < READERS; i++)
 		CHECK(pthread_join(readers[i], NULL) == 0);
+	CHECK(registry_slots() <= used + LASTING + 50);
 	for (unsigned i = 0; i < LASTING; i++)
 		freed(BIND_COMM, 0x10000 + (intptr_t)i, lasting[i]);
 }

@@ -71,10 +71,12 @@ void test_collectives_are_counted_where_they_begin(void)
 	CHECK(MPI_Barrier(0, 0, 0, 0x600) == 0 && known(comm).begun == 6);
 	source->measure(true);
 	CHECK(calls("MPI_Barrier", comm) == 2 && calls("MPI_Allgather", 0) == 0);
-	/* Handles are used again. */
+	/* Handles are used again, and slots. */
+	atomic_store(&registry_order(registry_find(BIND_COMM, 0x600, &(uint32_t){ 0 }))->identity, 9);
+	CHECK(known(comm).identity == 9);
 	freed(BIND_COMM, 0x600, comm);
 	comm = make(BIND_COMM, 0x600);
-	CHECK(known(comm).begun == 1 && MPI_Barrier(0, 0, 0, 0x600) == 0 && known(comm).begun == 2);
+	CHECK(known(comm).begun == 1 && known(comm).identity == 0 && MPI_Barrier(0, 0, 0, 0x600) == 0 && known(comm).begun == 2);
 	freed(BIND_COMM, 0x600, comm);
 	freed(BIND_COMM, 0x601, other);
 }
@@ -159,6 +161,23 @@ void test_what_is_made_after_finalize_has_no_identity(void)
 	in_a_child(makes_after_finalize);
 }
 
+/* Threads may make communicators of the same processes in two orders at once. */
+void test_members_in_another_order_are_others(void)
+{
+	static const int orders[][3] = { { 3, 1, 7 }, { 7, 1, 3 }, { 1, 3, 7 }, { 3, 1, FAKE_NOBODY } };
+	uint64_t hashes[4];
+
+	fake_rank_count = 3;
+	for (int i = 0; i < 4; i++) {
+		memcpy(fake_ranks, orders[i], sizeof orders[i]);
+		hashes[i] = world_members(0x600, false);
+		CHECK((hashes[i] == 0) == (i == 3)); /* one is in no world of ours */
+		for (int k = 0; k < i; k++)
+			CHECK(hashes[k] != hashes[i]);
+	}
+	CHECK(fake_groups == 0);
+}
+
 static void *calls_early(void *unused)
 {
 	CHECK(MPI_Barrier(0, 0, 0, 0x699) == 0);
@@ -185,10 +204,52 @@ static void another_thread_was_early(void)
 	CHECK(known(world).begun == 0 && known(world).identity != 0);
 }
 
+/* Others may have counted the first one of these. */
+static void a_group_was_early(void)
+{
+	uint32_t handle = 0x600, comm = make(BIND_COMM, 0x600);
+	struct call c = { .handle = FAKE_WORLD };
+
+	fake_rank_count = 2;
+	fake_ranks[1] = 3;
+	order_made(&c, MAKES_OF_GROUP, 5, (intptr_t)&handle, 0);
+	make(BIND_COMM, FAKE_WORLD);
+	order_made(&c, MAKES_OF_GROUP, 5, (intptr_t)&handle, 0);
+	CHECK(known(comm).identity == 0);
+}
+
 void test_a_collective_before_the_world_is_known(void)
 {
+	in_a_child(a_group_was_early);
 	in_a_child(the_same_thread_was_early);
 	in_a_child(another_thread_was_early);
+}
+
+static uint64_t made_between(uint64_t turn)
+{
+	uint32_t handle = 0x600, comm = make(BIND_COMM, 0x600);
+	struct call c = { .handle = 0x601 };
+
+	fake_rank_count = fake_remote_count = 1;
+	fake_remote[0] = 3;
+	order_made(&c, MAKES_OF_GROUPS, 5, (intptr_t)&handle, turn);
+	return known(comm).identity;
+}
+
+static void makes_several_at_once(void)
+{
+	uint64_t first, second;
+
+	CHECK(made_between(order_turn()) != 0);
+	first = order_turn();
+	second = order_turn();
+	CHECK(made_between(second) == 0 && made_between(first) == 0 && made_between(order_turn()) == 0);
+}
+
+/* Which is whose the leaders alone know. */
+void test_intercommunicators_that_threads_make_at_once(void)
+{
+	in_a_child(makes_several_at_once);
 }
 
 void test_communicators_are_told_of_when_they_change(void)
@@ -472,7 +533,11 @@ static __attribute__((noinline)) void plays(const struct operation *o, int membe
 static bool independent(const struct operation *a, const struct operation *b)
 {
 	const int parents[] = { b->parent, b->second };
+	bool group = a->makes == MAKES_OF_GROUP, other = b->makes == MAKES_OF_GROUP;
 
+	/* What a part of the members makes is in no order with what threads make beside it. */
+	if (a->parent == b->parent && a->second == b->second && (group || other))
+		return group != other || a->tag != b->tag;
 	for (int i = 0; i < 2; i++)
 		if (parents[i] == a->parent || parents[i] == a->second || (parents[i] >= a->first && parents[i] < a->end))
 			return false;

@@ -109,6 +109,7 @@ void test_a_pause_is_not_observed(void);
 void test_threads_are_told_apart(void);
 void test_whom_a_call_names(void);
 void test_whose_requests_a_call_waits_for(void);
+void test_requests_are_told_apart_while_they_are_noted(void);
 void test_so_many_threads_are_told_of(void);
 void test_what_a_longjmp_leaves_under_way(void);
 void test_a_threads_end_clears_its_call(void);
@@ -121,7 +122,9 @@ void test_collectives_are_counted_where_they_begin(void);
 void test_numbers_that_are_not_known(void);
 void test_a_collective_that_is_left_is_in_doubt(void);
 void test_what_is_made_after_finalize_has_no_identity(void);
+void test_members_in_another_order_are_others(void);
 void test_a_collective_before_the_world_is_known(void);
+void test_intercommunicators_that_threads_make_at_once(void);
 void test_communicators_are_told_of_when_they_change(void);
 void test_identities_agree(void);
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "test.h"
 
+#include "order.h"
 #include "requests.h"
 
 #include <sched.h>
@@ -491,7 +492,15 @@ void test_whose_requests_a_call_waits_for(void)
 	/* One of them isn't known: nothing is. */
 	CHECK(waits_on(r + 1, 2)->peer == NO_PEER && waits_on(r + 1, 2)->peer_count == 0);
 	r[1] = begins(MPI_Barrier, 3, 8, 0x102);
-	CHECK(waits_on(r + 1, 2)->peer == NO_PEER);
+	CHECK(waits_on(r + 1, 2)->peer == NO_PEER && waits_on(r + 1, 2)->collective == NULL);
+	t = waits_on(r + 1, 1);
+	CHECK(strcmp(t->collective, "MPI_Barrier") == 0 && t->collective_on == world && t->collective_number == 1);
+	CHECK(t->peer == NO_PEER && t->number == 0 && t->object == 0 && waits_on(r + 2, 1)->collective == NULL);
+	r[1] = begins(MPI_Bcast, 3, 8, 0x102);
+	CHECK(waits_on(r + 1, 1)->collective_number == 2);
+	order_unknown(FAKE_WORLD);
+	r[1] = begins(MPI_Barrier, 3, 8, 0x102);
+	CHECK(waits_on(r + 1, 1)->collective == NULL);
 	r[1] = 0x999;
 	CHECK(waits_on(r + 1, 2)->peer == NO_PEER);
 	CHECK(waits_on((const uint32_t *)16, 2)->peer == NO_PEER); /* no memory is there */
@@ -512,6 +521,60 @@ void test_whose_requests_a_call_waits_for(void)
 	CHECK(waits_on(r, REQUESTS_MOST + 1)->peer_count == 0 && waits_on(r, -1)->peer_count == 0);
 	r[1] = begins(MPI_Irecv, SOURCE_PEERS, 0, 0x201);
 	CHECK(waits_on(r, REQUESTS_MOST)->peer_count == 0); /* more than are told of */
+	calls_state.peers = false;
+	freed(BIND_COMM, FAKE_WORLD, world);
+}
+
+static uint32_t receive_request, barrier_request; /* on one place of the table */
+static uint64_t receive_key, barrier_key;
+static _Atomic bool noted_enough;
+
+static void *notes_both(void *unused)
+{
+	while (!atomic_load(&noted_enough)) {
+		requests_note(receive_request, receive_key, call_names(3, 4));
+		requests_note(barrier_request, barrier_key, 5);
+	}
+	return unused;
+}
+
+/* The receive's, or nothing. */
+static void looks_for_the_receive(void)
+{
+	unsigned found = 0;
+
+	for (int i = 0; i < 100000 && found < 1000; i++) {
+		looks();
+		CHECK(seen.threads[0].collective == NULL);
+		if (seen.threads[0].peer == NO_PEER)
+			continue;
+		CHECK(seen.threads[0].peer == 3 && seen.threads[0].tag == 4);
+		found++;
+	}
+}
+
+void test_requests_are_told_apart_while_they_are_noted(void)
+{
+	uint32_t world, number = 0;
+	pthread_t writer;
+	unsigned slot;
+
+	source->object_made(BIND_COMM, FAKE_WORLD, world = next_object++, 0, FAKE_WORLD_SIZE);
+	slot = registry_find(BIND_COMM, FAKE_WORLD, &number);
+	receive_key = key_of(FUNCTION_MPI_Irecv, world, slot);
+	barrier_key = key_of(FUNCTION_MPI_Barrier, world, slot);
+	calls_state.peers = true;
+	receive_request = barrier_request = 0x1000;
+	do {
+		requests_note(receive_request, receive_key, call_names(3, 4));
+		requests_note(++barrier_request, barrier_key, 5);
+	} while (waits_on(&receive_request, 1)->peer == 3);
+	CHECK(pthread_create(&writer, NULL, notes_both, NULL) == 0);
+	fake_inside = looks_for_the_receive;
+	MPI_Wait((intptr_t)&receive_request, 1, 0, 0);
+	fake_inside = NULL;
+	atomic_store(&noted_enough, true);
+	CHECK(pthread_join(writer, NULL) == 0);
 	calls_state.peers = false;
 	freed(BIND_COMM, FAKE_WORLD, world);
 }

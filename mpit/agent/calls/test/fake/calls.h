@@ -69,6 +69,7 @@ void call_size(const struct call *call, uint64_t bytes);
 bool counts_peers(void);
 void call_sends(const struct call *call, int kind, int rank, uint64_t bytes);
 void call_requested(const struct call *call, intptr_t request, uint64_t names);
+uint64_t call_number(const struct call *call);
 #define NO_MESSAGE UINT64_MAX
 void call_persists(const struct call *call, unsigned function, intptr_t request, uint64_t names, uint64_t bytes);
 void call_starts(intptr_t requests, intptr_t count);
