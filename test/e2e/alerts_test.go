@@ -106,6 +106,9 @@ func TestAlerts(t *testing.T) {
 	sick[2].Do(t, "set pvar unexpected_messages highwatermark - 20000")
 	cvar(t, far, 0, "set", "--jobid=sick", "--rank=3", "knob=7")
 
+	// First, as it lasts no longer than 15 seconds.
+	fires("MPITSeriesDropped", harness.Labels{"instance": limited.Address, "reason": "variable_over_limit"},
+		"the reason is variable_over_limit")
 	fires("MPIRankGone", harness.Labels{"jobid": "gone", "reason": "lost"}, "rank 0 on "+near.Address)
 	fires("MPIResourceLowWatermark", harness.Labels{"jobid": "sick", "metric": "mpit_credits_lowwatermark"},
 		"rank 1 on "+near.Address+" had nothing left of mpit_credits_lowwatermark")
@@ -120,8 +123,6 @@ func TestAlerts(t *testing.T) {
 	fires("MPIControlVariablesDiffer", harness.Labels{"jobid": "sick", "name": "knob"}, "3 in 3, 7 in 1.")
 	fires("MPIRanksLate", harness.Labels{"jobid": "late"}, "such as rank 0 on "+far.Address+".")
 	fires("MPITExporterDown", harness.Labels{"instance": killed.Address}, "no page")
-	fires("MPITSeriesDropped", harness.Labels{"instance": limited.Address, "reason": "variable_over_limit"},
-		"the reason is variable_over_limit")
 	fires("MPITReloadFailed", harness.Labels{"instance": limited.Address}, "found mistakes")
 	fires("MPIRankStuck", harness.Labels{"jobid": "sick"}, ": 1, such as rank 3 on "+far.Address+".")
 	// The norm is that of the time until ten seconds ago.
