@@ -276,7 +276,7 @@ func (s site) testShares(t *testing.T, job profiled, ofAll, ofJob map[string]str
 			continue
 		}
 		useful := row.values[letter(t, jobs, "Useful")]
-		assert.True(t, useful > 0.3 && useful < 1, "%s: %v", job.id, useful)
+		assert.True(t, useful > 0 && useful < 1, "%s: %v", job.id, useful)
 		return
 	}
 	assert.Fail(t, "no row", job.id)
