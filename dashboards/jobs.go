@@ -79,20 +79,21 @@ func lost(label string) *panel {
 	hours := func(series string) string {
 		return "sum_over_time(" + selector(series, ofJobs) + inRange + ") / 30"
 	}
-	by := func(count, expr string) string {
+	named := `label_replace(` + basename(last(chosenInfo)) + `, "` + label + `", "none", "` + label + `", "")`
+	by := func(expr string) string {
 		if label != "user" { // which all have
 			expr = "(" + expr + ") * on (" + job + ") group_left (" + label + ") (topk by (" + job +
-				") (1, max by (" + job + ", " + label + ") (" + basename(last(chosenInfo)) + ")) > bool 0)"
+				") (1, max by (" + job + ", " + label + ") (" + named + ")) > bool 0)"
 		}
-		return count + " by (" + label + ") (" + expr + ")"
+		return sumBy(label, expr)
 	}
 	waited, held := hours("mpit_job:waiting:rate5m"), hours("mpit_job:ranks:profiled")
-	half := by("count", "("+waited+") > 0.5 * ("+held+")")
+	half := by("(" + waited + ") > bool 0.5 * (" + held + ")")
 	return table("Waited, by "+label, "Core-hours within the time range in which ranks waited for others, of those whose "+
 		"calls are measured: the thirty with most. Jobs that got less than half: more than half was waiting.",
 		column{label: label},
-		column{rows: true, title: "Core-hours lost", expr: "topk(30, " + by("sum", waited) + ")", unit: "short", gauge: true},
-		column{title: "Core-hours", expr: by("sum", held), unit: "short"},
+		column{rows: true, title: "Core-hours lost", expr: "topk(30, " + by(waited) + ")", unit: "short", gauge: true},
+		column{title: "Core-hours", expr: by(held), unit: "short"},
 		column{title: "Jobs that got less than half", expr: half, unit: "short"},
 	).sorted("Core-hours lost", true).size(8, 9)
 }
