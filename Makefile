@@ -175,7 +175,7 @@ bench-rules: build ## what each rule costs a Prometheus, in CPU a rank and minut
 	cd test && $(GO) test ./cluster -run '^$$' -bench Rules -benchtime 1x -timeout 0 -v
 
 .PHONY: bench-boards
-bench-boards: build ## what each query of the dashboard One MPI job costs a Prometheus at 1 h, 24 h and 7 days (BENCH_RANKS=128, of which costs for 4,096 are made)
+bench-boards: build ## what each query of the dashboard One MPI job costs a Prometheus at 1 h, 24 h and 7 days, of a job of 4,096 ranks (BENCH_RANKS=64 of the one that is tried, BENCH_QUERIES=pattern)
 	cd test && $(GO) test ./cluster -run '^$$' -bench Boards -benchtime 1x -timeout 0 -v
 
 # BENCH_BESIDE: the path of another build of the exporter, in the same run. BENCH_FLAGS: such as -count 3, or -bench Node/.*/format=text$$

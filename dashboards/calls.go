@@ -30,6 +30,11 @@ const (
 // named communicators are those of which one series is one communicator, or parts of a split that have one name.
 const namedComms = `comm!~"|unnamed|other|MPI_COMM_SELF"`
 
+// lately reads a counter over a window.
+func lately(over string) func(selector string) string {
+	return func(selector string) string { return rateOf(selector, over) }
+}
+
 // synchronising are collectives that no rank leaves before all have come.
 func synchronising() string { return strings.Join(api.Holding(), "|") }
 

@@ -2,8 +2,7 @@
 // that writes them. Nothing of it is in the exporter's binary. docs/dashboards.md says what each dashboard is for.
 //
 // Each dashboard is a file of this package: its rows, their panels, the panels' queries. board.go and panel.go make
-// Grafana's model of it (internal/grafana), query.go has what queries are made of, sources.go knows which MPI library
-// counts what.
+// Grafana's model of it (internal/grafana), query.go has what queries are made of.
 package dashboards
 
 //go:generate go run ./internal/generate

@@ -1,30 +1,24 @@
 package dashboards
 
 import (
+	"fmt"
+
 	"github.com/mpit-exporter/mpit-exporter/dashboards/internal/grafana"
 )
 
 // spent says how each rank's time goes, by state: see docs/calls.md.
 const spent = "mpit_rank_seconds_total"
 
-// lately reads a counter over a window, soFar takes all that it has counted since the job began.
-func lately(over string) func(selector string) string {
-	return func(selector string) string { return rateOf(selector, over) }
-}
+// How time goes in five minutes, by the rules of alerts/: of a rank shares, of all ranks together seconds by state.
+const (
+	usefulShare  = "mpit_rank:useful:ratio5m"
+	waitingShare = "mpit_rank:waiting:ratio5m"
+	spentRate    = "mpit_job:seconds:rate5m"
+)
 
-var soFar = last
-
-// share is each rank's share of time in states that match. All are read at one instant.
-func share(states, by string, count func(selector string) string) string {
-	return sumBy(by, count(selector(spent, ofOneJob+`, state=~"`+states+`"`))) + " / (" +
-		sumBy(by, count(selector(spent, ofOneJob))) + " > 0)"
-}
-
-// useful is each rank's share of time outside MPI, waiting that in calls that wait for others.
-func useful(by string, count func(selector string) string) string { return share("outside", by, count) }
-
-func waiting(by string, count func(selector string) string) string {
-	return share("wait|collective|poll", by, count)
+// mean is a recorded level's over the time range.
+func mean(level string) string {
+	return "avg_over_time(" + selector(level, ofOneJob) + inRange + ")"
 }
 
 // oneJob is the dashboard of one job: a verdict, then where its time goes, who is late, and why.
@@ -60,11 +54,11 @@ func jobVerdict() []*panel {
 		stat("The others wait for", "The rank that the state names.", "none", neutral).named(nameAlone).size(6, 5).
 			instant(named, "rank {{rank}} on {{node}}").instant("vector(0) unless on () ("+named+")", "none").
 			links("Its calls", ofTheJob(uidCalls, "rank", ofSeries("rank"))),
-		stat("Useful time", "Share of its ranks' time outside MPI since the job began, of the threads that initialised MPI.",
-			"percentunit", neutral).size(4, 5).instant("avg("+useful(process, soFar)+")", "useful"),
+		stat("Useful time", "Share of its ranks' time outside MPI within the time range.", "percentunit", neutral).size(4, 5).
+			instant("avg("+mean("mpit_job:parallel_efficiency:ratio5m")+")", "useful"),
 		stat("Ranks that answer", "At the end of the time range, and how many there are in the world.", "short", neutral).
 			named(withValue).size(4, 5).
-			instant("0 * "+countBy("world_size", last(selector("mpit_process_info", ofOneJob)))+" + on () group_left () ("+
+			instant("0 * "+countBy("world_size", programs())+" + on () group_left () ("+
 				orZero("sum("+selector("mpit_rank_up", ofOneJob)+")")+")", "in a world of {{world_size}}"),
 		stat("Alerts that are firing", "At the end of the time range; a click leads to what to do.", "short", bad(1)).
 			named(nameAlone).size(5, 5).
@@ -89,8 +83,8 @@ func jobWhere() []*panel {
 		"requests and windows; collective returns when all ranks of a communicator have taken part.", "percentunit").
 		stacked().axis(0, 1).size(12, 9).
 		colored("", timeColours()).
-		query(sumBy("state", rateAt(selector(spent, ofOneJob)))+" / on () group_left () (sum("+rateAt(selector(spent,
-			ofOneJob))+") > 0)", "{{state}}")
+		query(sumBy("state", selector(spentRate, ofOneJob))+" / on () group_left () (sum("+selector(spentRate,
+			ofOneJob)+") > 0)", "{{state}}")
 	p := kinds.graphField()
 	p.FillOpacity, p.LineWidth = 60, 0
 	kinds.MaxDataPoints = enoughPoints
@@ -104,8 +98,8 @@ func jobWhere() []*panel {
 		` and on (` + process + `) ` + selector("mpit_call_running_seconds", ofOneJob) +
 		`, "function", "(in no long call)", "", "")`
 	all := "(" + inCall + " or " + none + ")"
-	sums, counts := last(selector(callTime+"_sum", ofOneJob)), last(selector(callTime+"_count", ofOneJob))
-	inMPI := "sum(" + last(selector(spent, ofOneJob)) + ")"
+	sums, counts := here(selector(callTime+"_sum", ofOneJob)), here(selector(callTime+"_count", ofOneJob))
+	inMPI := "sum(" + selector(spent, ofOneJob) + ")"
 	return []*panel{
 		kinds,
 		table("Where are the ranks now?", "Calls that have taken longer than a second at the end of the time range. "+
@@ -118,18 +112,15 @@ func jobWhere() []*panel {
 			column{label: "rank", title: "one of them"},
 			column{title: "One", expr: "bottomk by (" + call + ") (1, " + maxBy(call+", rank", all) + ")", hidden: true},
 		).sorted("Ranks", true).size(12, 9),
-		table("Functions and communicators", "Since the job began, all ranks together: the thirty with most time. A "+
-			"call that has "+
-			"not returned doesn't count yet. Bytes are those of the send and the receive buffers.",
+		table("Functions and communicators", "From the job's beginning to the end of the time range, all ranks "+
+			"together: the thirty with most time. A call that has not returned doesn't count yet. Empty if the job ended "+
+			"within the time range: *MPI calls of a job* has it.",
 			column{label: "function"}, column{label: "comm"}, column{label: "win"}, column{label: "file"},
 			column{rows: true, title: "Share of time", expr: "topk(30, " + sumBy(call, sums) + " / on () group_left () " +
 				inMPI + ")",
 				unit: "percentunit", gauge: true},
 			column{title: "Calls", expr: sumBy(call, counts), unit: "short"},
 			column{title: "Mean call", expr: sumBy(call, sums) + " / (" + sumBy(call, counts) + " > 0)", unit: "s"},
-			column{title: "Longest rank", expr: maxBy(call, sumBy(process+", "+call, sums)), unit: "s"},
-			column{title: "Shortest rank", expr: minBy(call, sumBy(process+", "+call, sums)), unit: "s"},
-			column{title: "Bytes", expr: sumBy(call, last(selector(callBytes, ofOneJob))), unit: "bytes"},
 		).sorted("Share of time", true).size(24, 9),
 	}
 }
@@ -145,28 +136,30 @@ func jobWho() []*panel {
 	ended := func(reason string) string {
 		return countBy(process, last(selector("mpit_rank_end_info", ofOneJob+`, reason=~"`+reason+`"`)))
 	}
-	up := selector("mpit_rank_up", ofOneJob)
-	info := last(selector("mpit_process_info", ofOneJob))
+	up, useful := selector("mpit_rank_up", ofOneJob), selector(usefulShare, ofOneJob)
 	long := bad(unexpectedMany)
+	heat := heatOfRanks("Useful time, rank by rank", "Dark is useful time, light is time in MPI. Even columns are an "+
+		"even job; a dark row among light ones is a rank that the others wait for. Each is of five minutes.",
+		"percentunit", "Blues", "topk").
+		query(fmt.Sprintf("%s\nand on (rank) topk(%d, %s)", maxBy("rank", useful), mostRanks,
+			maxBy("rank", "avg_over_time("+useful+atTheEnd+")")), "{{rank}}").between(0, 1).size(12, 12)
+	heat.MaxDataPoints = 100 // the most expensive query: at 150 points, 7 days of 4,096 ranks take 2.1 s of CPU
 	return []*panel{
-		heatOfRanks("Useful time, rank by rank", "Dark is useful time, light is time in MPI. Even columns are an even "+
-			"job; a dark row "+
-			"among light ones is a rank that the others wait for.", "percentunit", "Blues", "topk",
-			func(over string) string { return maxBy("rank", useful(process, lately(over))) }).between(0, 1).size(12, 12),
-		table("Ranks, from late to early", "Since the job began. The rank at the top waits least for others: where "+
+		heat,
+		table("Ranks, from late to early", "Within the time range. The rank at the top waits least for others: where "+
 			"others wait long, "+
 			"they wait for it. A click on a rank leads to its functions, one on the node to the rank on its "+
 			"exporter's live page.",
 			column{label: "rank", link: link},
-			column{title: "State", words: answers, expr: "4 + 0 * " + ended("lost|abort") + "\nor 3 + 0 * " + ended("exit") +
-				"\nor 2 + 0 * " + ended("finalize") + "\nor " + sumBy(process, up) + "\nor 0 * " + sumBy(process, last(up))},
-			column{title: "Waiting", expr: waiting(process, soFar), unit: "percentunit", gauge: true,
+			column{rows: true, title: "State", words: answers, expr: "4 + 0 * " + ended("lost|abort") + "\nor 3 + 0 * " +
+				ended("exit") + "\nor 2 + 0 * " + ended("finalize") + "\nor " + sumBy(process, up) + "\nor 0 * " +
+				sumBy(process, last(selector(waitingShare, ofOneJob)))},
+			column{title: "Waiting", expr: sumBy(process, mean(waitingShare)), unit: "percentunit", gauge: true,
 				colour: palette["late"]},
-			column{title: "Useful", expr: useful(process, soFar), unit: "percentunit", gauge: true},
+			column{title: "Useful", expr: sumBy(process, mean(usefulShare)), unit: "percentunit", gauge: true},
 			column{title: "Longest queue", expr: maxBy(process, "max_over_time("+selector("mpit_rank:unexpected_messages:max",
 				ofOneJob)+inRange+")"),
 				unit: "short", steps: &long},
-			column{rows: true, title: "Process", expr: countBy(process, info), hidden: true},
 			column{label: "instance", title: "node", link: &grafana.DataLink{Title: "Its live page",
 				URL: "http://${__value.raw}/#jobid=${jobid:percentencode}&user=${user:percentencode}&world=" + inRow("world") +
 					"&rank=" + inRow("rank")}},
@@ -176,44 +169,51 @@ func jobWho() []*panel {
 }
 
 func jobWhy() []*panel {
-	outside := useful(process, rateAt)
-	// Where nobody does anything useful, nothing is to be said of its balance.
-	node, best := "(max(avg by (instance) ("+outside+")) > 0.01)", "(max("+outside+") > 0.01)"
+	job := func(rule string) string { return selector("mpit_job:"+rule, ofOneJob) }
+	parallel := "avg(" + job("parallel_efficiency:ratio5m") + ")"
+	most := "(max(" + selector(usefulShare, ofOneJob) + ") > 0.01)" // of nothing, no balance is known
+	efficiencies := graph("Efficiencies", "Parallel efficiency is the mean rank's useful time, and the product of "+
+		"communication efficiency (the "+
+		"rank's that has most) and load balance. Reports divide that into nodes, too.", "percentunit").axis(0, 1).
+		query(parallel, "parallel efficiency").query("max("+selector(usefulShare, ofOneJob)+")", "communication efficiency").
+		query(parallel+" / "+most, "load balance")
+	bytes := graph("Bytes sent by a rank", "By the call profile, or what the job's library counts.", "binBps").
+		spread(selector("mpit_rank:sent_bytes:rate5m", ofOneJob))
+	efficiencies.MaxDataPoints, bytes.MaxDataPoints = enoughPoints, enoughPoints
+	silent := orZero("count(" + selector("mpit_rank:late", ofOneJob) + ")")
 	return []*panel{
-		graph("Efficiencies", "Parallel efficiency is the mean rank's useful time, and the product of communication "+
-			"efficiency (the "+
-			"rank's that has most) and load balance, which is the product of that between nodes and that within nodes.",
-			"percentunit").axis(0, 1).
-			query("avg("+outside+")", "parallel efficiency").query("max("+outside+")", "communication efficiency").
-			query("avg("+outside+") / "+node, "load balance between nodes").
-			query(node+" / "+best, "load balance within nodes"),
+		efficiencies,
 		graph("Ranks by state", "Running ranks answer; silent ones don't, and have not ended; ended ones are shown as "+
 			"long as they "+
 			"are on their exporter's page.", "short").stacked().
-			query(orZero("count("+selector("mpit_rank_up",
-				ofOneJob)+" == 0 unless on ("+process+") "+selector("mpit_rank_end_info", ofOneJob)+")"), "silent").
-			query("sum("+selector("mpit_rank_up", ofOneJob)+")", "running").
+			query(silent, "silent").
+			query("sum("+job("ranks:live")+") - ("+silent+")", "running").
 			query(countBy("reason", selector("mpit_rank_end_info", ofOneJob)), "ended: {{reason}}").
 			colored("", series{"running": palette["useful"], "silent": palette["late"]}).
 			colored("ended: ", series{"finalize": palette["ended"], "exit": palette["hung"], "lost": palette["hung"],
 				"abort": palette["hung"]}),
-		graph("Messages sent by a rank",
-			"Point-to-point sends and puts, by what the job's library counts: "+who(messagesSent), "mps").
-			spread(firstOf(messagesSent, process, ofOneJob, rateAt)),
-		graph("Bytes sent by a rank", "By what the job's library counts: "+who(bytesSent), "binBps").
-			spread(firstOf(bytesSent, process, ofOneJob, rateAt)),
-		heatOfBuckets("Sizes of messages", "Point-to-point sends and puts of each size, of all ranks. "+measureSizes, "bytes",
-			selector(callSizes+"_bucket", ofOneJob+`, function=~"`+sendingCalls+`"`)),
-		many("Unexpected messages", "Messages that have come and nobody has received yet, of the ten ranks with the "+
-			"longest queues: "+
-			"they receive too late. "+withQueues, "short").
-			query(most(10, "world, rank", selector("mpit_rank:unexpected_messages:max", ofOneJob)), "rank {{rank}}").axis(0, 10).
+		graph("Messages sent by a rank", "Mean of the ranks: point-to-point sends and puts.", "mps").
+			query("sum("+job("sent_messages:rate5m")+") / sum("+job("ranks:profiled")+")", "mean of the ranks"),
+		bytes,
+		graph("Size of a message", "Mean size of point-to-point sends and puts; *MPI calls of a job* has how many there "+
+			"are of each size.", "bytes").
+			query("avg("+job("sent_message_bytes:avg")+")", "mean size"),
+		graph("Unexpected messages", "Messages that have come and nobody has received yet: who has many receives too late. "+
+			withQueues, "short").
+			query("max("+job("unexpected_messages:max")+")", "longest queue").
+			query("max("+job("unexpected_messages:median")+")", "median rank").axis(0, 10).
 			thresholds(bad(unexpectedMany)),
 	}
 }
 
+// programs is what is known of ranks: of a job that has ended within the time range, of rank 0.
+func programs() string {
+	return "(" + selector("mpit_process_info", ofOneJob) + " or " +
+		last(selector("mpit_process_info", ofOneJob+`, rank="0"`)) + ")"
+}
+
 func jobItself() []*panel {
-	programs := last(selector("mpit_process_info", ofOneJob))
+	ranks := selector("mpit_process_info", ofOneJob)
 	const is = "world, user, jobname, partition, executable, library, library_version, world_size, thread_level, " +
 		"jobid_source, jobid_check"
 	return []*panel{
@@ -221,12 +221,12 @@ func jobItself() []*panel {
 			"group bears "+
 			"the job's id out.",
 			column{label: "executable"}, column{label: "jobname"}, column{label: "partition"},
-			column{rows: true, title: "Ranks", expr: countBy(is, programs)}, column{label: "world_size"},
-			column{title: "Nodes", expr: countBy("world, user", countBy("world, user, instance", programs))},
+			column{rows: true, title: "Program", expr: countBy(is, programs()), hidden: true},
+			column{title: "Ranks", expr: countBy(is, ranks)}, column{label: "world_size"},
+			column{title: "Nodes", expr: countBy("world, user", countBy("world, user, instance", ranks))},
 			column{label: "library"}, column{label: "library_version"}, column{label: "thread_level"},
-			column{title: "Started", expr: minBy("world, user", last(selector("mpit_rank_start_time_seconds", ofOneJob))) +
-				" * 1000",
-				unit: "dateTimeAsIso"},
+			column{title: "Started", expr: minBy("world, user", last(selector("mpit_rank_start_time_seconds",
+				ofOneJob+`, rank="0"`))) + " * 1000", unit: "dateTimeAsIso"},
 			column{title: "Ran for", expr: ranTime("world, user", ofOneJob), unit: "dtdurations"},
 			column{label: "world"}, column{label: "jobid_source"}, column{label: "jobid_check"},
 		).without("user").size(24, 5),

@@ -138,3 +138,6 @@ func most(n int, by, level string) string {
 
 // orZero is 0 where nothing is there to be counted.
 func orZero(expr string) string { return expr + " or vector(0)" }
+
+// withQueues says who has the queues that the rules look at.
+const withQueues = "Open MPI's ob1, Open MPI built with SPC, MPICH built with pvars, and MVAPICH have it."

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	largeJob = 4096 // ranks for which costs are told: they grow with them
+	largeJob = 4096 // ranks for which costs are told
 	ofBoards = 16   // ranks of a node
 	width    = 1000 // points for which a graph asks that doesn't say how many it wants
 	day      = 24 * time.Hour
@@ -37,11 +37,11 @@ const (
 
 // BenchmarkBoards says what each query of the dashboard of one job costs a Prometheus that has scraped the job for
 // seven days and evaluated the recording rules: in seconds of CPU, and in samples that it reads and holds at a time, for
-// a job of 4,096 ranks. It has $BENCH_RANKS ranks, of which the costs are multiplied.
+// a job of 4,096 ranks. That is the line through the costs of two jobs, of which the larger one has $BENCH_RANKS ranks. $BENCH_QUERIES is a pattern of panels' titles.
 func BenchmarkBoards(b *testing.B) {
-	ranks := number(b, "BENCH_RANKS", 128)
-	scale := float64(largeJob) / float64(ranks)
-	queries := oneJobsQueries(b, ranks)
+	ranks := number(b, "BENCH_RANKS", 64)
+	jobs := []job{{number: 0, width: ranks}, {number: 1, width: ranks / 4}}
+	queries := oneJobsQueries(b)
 	flags, ok := os.LookupEnv("BENCH_EXEC")
 	if !ok {
 		flags = "--calls"
@@ -51,7 +51,7 @@ func BenchmarkBoards(b *testing.B) {
 	from := to.Add(-7 * day)
 
 	// The last quarter of an hour with all series is enough for the rules.
-	raw := seriesOf(template, ranks)
+	raw := slices.Concat(seriesOf(template, jobs[0]), seriesOf(template, jobs[1]))
 	recorded := recordedOf(b, raw, from, to)
 	series := slices.DeleteFunc(append(raw, recorded...), func(s stored) bool {
 		return !slices.ContainsFunc(queries, func(q query) bool { return q.reads(s.labels) })
@@ -61,19 +61,15 @@ func BenchmarkBoards(b *testing.B) {
 	write(b, prometheus, series, from, to, from)
 	b.Logf("%d series of %d ranks that queries read, written in %.0f s", len(series), ranks, time.Since(started).Seconds())
 
-	type cost struct{ seconds, read, held float64 }
 	costs := map[string]cost{}
 	worst := 0.0
 	for _, long := range []time.Duration{time.Hour, day, 7 * day} {
 		for _, q := range queries {
-			address := prometheus.URL() + q.path(to, long)
-			first := ask(b, address)
-			// The kernel counts in hundredths of a second.
-			before, asked := spentCPU(b, prometheus), 0
-			for begun := time.Now(); asked == 0 || time.Since(begun) < time.Second && asked < 20; asked++ {
-				ask(b, address)
+			large, small := q.cost(b, prometheus, jobs[0], to, long), q.cost(b, prometheus, jobs[1], to, long)
+			at := func(large, small float64) float64 {
+				return large + max(0, large-small)/float64(jobs[0].width-jobs[1].width)*float64(largeJob-jobs[0].width)
 			}
-			c := cost{(spentCPU(b, prometheus) - before) / float64(asked) * scale, first.Total * scale, first.Peak * scale}
+			c := cost{at(large.seconds, small.seconds), at(large.read, small.read), at(large.held, small.held)}
 			costs[fmt.Sprintf("%4.0f h  %s", long.Hours(), q.title)] = c
 			worst = max(worst, c.seconds)
 		}
@@ -84,7 +80,7 @@ func BenchmarkBoards(b *testing.B) {
 	}
 	slices.SortFunc(names, func(x, y string) int { return cmp.Compare(costs[y].seconds, costs[x].seconds) })
 	for _, name := range names {
-		b.Logf("%8.2f s %8.1f M read %8.1f M held %s", costs[name].seconds, costs[name].read/1e6, costs[name].held/1e6, name)
+		b.Logf("%8.2f s %8.1f M read %8.1f M held %s", costs[name].seconds, costs[name].read, costs[name].held, name)
 	}
 	b.ReportMetric(worst, "s/query")
 }
@@ -95,6 +91,21 @@ func spentCPU(b *testing.B, p *harness.Prometheus) float64 {
 	return now["process_cpu_seconds_total"]
 }
 
+// cost is CPU, and millions of samples.
+type cost struct{ seconds, read, held float64 }
+
+// cost is what the query costs for a job.
+func (q query) cost(b *testing.B, p *harness.Prometheus, j job, to time.Time, long time.Duration) cost {
+	address := p.URL() + q.path(j, to, long)
+	first := ask(b, address)
+	// The kernel counts in hundredths of a second.
+	before, asked := spentCPU(b, p), 0
+	for begun := time.Now(); asked == 0 || time.Since(begun) < time.Second && asked < 50; asked++ {
+		ask(b, address)
+	}
+	return cost{(spentCPU(b, p) - before) / float64(asked), first.Total / 1e6, first.Peak / 1e6}
+}
+
 // query is what a panel asks.
 type query struct {
 	title, expr string
@@ -103,9 +114,8 @@ type query struct {
 	selectors   [][]*labels.Matcher
 }
 
-// oneJobsQueries are those of the dashboard of one job, which is one of few ranks here: of these, a heat map shows as
-// few.
-func oneJobsQueries(b *testing.B, ranks int) (all []query) {
+// oneJobsQueries are those of the dashboard of one job.
+func oneJobsQueries(b *testing.B) (all []query) {
 	text, err := os.ReadFile(filepath.Join(suite.Root(), "dashboards", "one-job.json"))
 	require.NoError(b, err)
 	type target struct {
@@ -121,11 +131,13 @@ func oneJobsQueries(b *testing.B, ranks int) (all []query) {
 		}
 	}
 	require.NoError(b, json.Unmarshal(text, &board))
+	chosen := regexp.MustCompile(os.Getenv("BENCH_QUERIES"))
 	add := func(title, expr string, instant bool, points int) {
-		expr = regexp.MustCompile(`k\(300,`).ReplaceAllString(expr, fmt.Sprintf("k(%d,", max(1, 300*ranks/largeJob)))
-		expr = strings.NewReplacer("$cluster", ".*", "$jobid", "0", "$user", "user0", "$world", ".*").Replace(expr)
+		if !chosen.MatchString(title) {
+			return
+		}
 		q := query{title: title, expr: expr, instant: instant, points: cmp.Or(points, width)}
-		parsed, err := parser.NewParser(parser.Options{}).ParseExpr(q.filled(time.Hour))
+		parsed, err := parser.NewParser(parser.Options{}).ParseExpr(q.filled(job{}, time.Hour))
 		require.NoError(b, err, expr)
 		q.selectors = parser.ExtractSelectors(parsed)
 		all = append(all, q)
@@ -145,7 +157,9 @@ func oneJobsQueries(b *testing.B, ranks int) (all []query) {
 
 func (q query) reads(series labels.Labels) bool {
 	return slices.ContainsFunc(q.selectors, func(matchers []*labels.Matcher) bool {
-		return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(series.Get(m.Name)) })
+		return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
+			return m.Name != "jobid" && m.Name != "user" && !m.Matches(series.Get(m.Name)) // of any job
+		})
 	})
 }
 
@@ -157,15 +171,18 @@ func (q query) step(long time.Duration) time.Duration {
 	return slices.MinFunc(steps, func(x, y time.Duration) int { return cmp.Compare((x - exact).Abs(), (y - exact).Abs()) })
 }
 
-// filled is the query with what Grafana puts in for a time range.
-func (q query) filled(long time.Duration) string {
+// filled is the query with what Grafana puts in for a job and a time range. Of a job of few ranks, a heat map shows as
+// few.
+func (q query) filled(j job, long time.Duration) string {
 	step := q.step(long)
-	return strings.NewReplacer("$__rate_interval", max(step+interval, 4*interval).String(), "$__range", long.String(),
-		"$__interval", step.String()).Replace(q.expr)
+	return strings.NewReplacer("$cluster", ".*", "$world", ".*", "$jobid", strconv.Itoa(j.number),
+		"$user", fmt.Sprint("user", j.number), "$__rate_interval", max(step+interval, 4*interval).String(),
+		"$__range", long.String(), "$__interval", step.String(),
+		"k(300,", fmt.Sprintf("k(%d,", max(1, 300*j.width/largeJob))).Replace(q.expr)
 }
 
-func (q query) path(to time.Time, long time.Duration) string {
-	values := url.Values{"query": {q.filled(long)}, "stats": {"all"}}
+func (q query) path(j job, to time.Time, long time.Duration) string {
+	values := url.Values{"query": {q.filled(j, long)}, "stats": {"all"}}
 	seconds := func(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 	if q.instant {
 		values.Set("time", seconds(to))
@@ -207,20 +224,20 @@ type stored struct {
 }
 
 // seriesOf are the series of a job's ranks, like those of a template.
-func seriesOf(t *template, ranks int) (all []stored) {
-	p := place{job: &job{}}
+func seriesOf(t *template, j job) (all []stored) {
+	p := place{job: &j}
 	read := func(l line, kind string, rank int, with string) {
 		text := string(l.append(nil, with, 0))
 		parsed, err := parser.NewParser(parser.Options{}).ParseMetric(strings.TrimSuffix(text, " 0\n"))
 		if err != nil {
 			panic(err) // the exporter wrote it
 		}
-		instance := fmt.Sprintf("node%d:10092", rank/ofBoards)
+		instance := fmt.Sprintf("node%d-%d:10092", j.number, rank/ofBoards)
 		all = append(all, stored{labels.NewBuilder(parsed).Set("instance", instance).Set("job", "mpit").Labels(), interval,
 			func(age time.Duration) float64 { return l.at(kind, age.Seconds()) }})
 	}
 	for _, f := range t.families {
-		for rank := range ranks {
+		for rank := range j.width {
 			if len(f.ofRank) > 0 {
 				for _, l := range f.ofRank[t.like(rank)] {
 					read(l, f.kind, rank, p.labels(rank))

@@ -259,13 +259,14 @@ func (s site) testShares(t *testing.T, job profiled, ofAll, ofJob map[string]str
 			inside += spent
 		}
 		all, useful := seconds[row.labels["rank"]], row.values[letter(t, ranks, "Useful")]
-		assert.GreaterOrEqual(t, useful*all, 0.9*(job.took-inside), "useful time of rank %d of %s: %v of %v s", rank, job.id,
-			useful, all)
-		assert.GreaterOrEqual(t, (1-useful)*all, 0.9*inside, "MPI's time in rank %d of %s: %v of %v s", rank, job.id,
-			1-useful, all)
+		// Shares are means of windows of five seconds, and not all of these are scraped when a rule looks.
+		const margin = 0.15
+		assert.GreaterOrEqual(t, useful+margin, 0.9*(job.took-inside)/all, "useful time of rank %d of %s", rank, job.id)
+		assert.GreaterOrEqual(t, 1-useful+margin, 0.9*inside/all, "MPI's time in rank %d of %s", rank, job.id)
 		waiting := row.values[letter(t, ranks, "Waiting")]
-		assert.GreaterOrEqual(t, waiting*all, 0.9*job.spent[rank]["MPI_Allreduce"], "rank %d of %s waits", rank, job.id)
-		assert.LessOrEqual(t, useful+waiting, 1.001, "rank %d of %s", rank, job.id)
+		assert.GreaterOrEqual(t, waiting+margin, 0.9*job.spent[rank]["MPI_Allreduce"]/all, "rank %d of %s waits", rank,
+			job.id)
+		assert.LessOrEqual(t, useful+waiting, 1.05, "rank %d of %s", rank, job.id)
 	}
 
 	// When it ends the last window may be one rank's alone.
