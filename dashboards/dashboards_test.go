@@ -43,3 +43,12 @@ func TestPalette(t *testing.T) {
 		assert.NotEmpty(t, colourOf(s), s.Word)
 	}
 }
+
+// The choice of partitions and nodes holds for all that is shown of jobs.
+func TestJobsAreOfTheChosenPartitions(t *testing.T) {
+	for _, p := range everything(jobs()) {
+		for _, q := range p.Targets {
+			assert.Subset(t, references(q.Expr), []string{"partition", "node"}, "%s: %s", p.Title, q.Expr)
+		}
+	}
+}

@@ -81,7 +81,9 @@ func lost(label string) *panel {
 	}
 	named := `label_replace(` + basename(last(chosenInfo)) + `, "` + label + `", "none", "` + label + `", "")`
 	by := func(expr string) string {
-		if label != "user" { // which all have
+		if label == "user" { // which all have
+			expr = ofChosen(expr)
+		} else {
 			expr = "(" + expr + ") * on (" + job + ") group_left (" + label + ") (topk by (" + job +
 				") (1, max by (" + job + ", " + label + ") (" + named + ")) > bool 0)"
 		}

@@ -44,7 +44,8 @@ func (g *graph) wrongProgram() (finding, bool) {
 				continue
 			}
 			at, what := place{c.Comm, c.Number}, mapping.OneLine(binding(cmp.Or(c.Of, c.Function)))
-			if c.Root != nil && !g.groups[c.Comm].Inter {
+			// Of a request that others wait for the root isn't known.
+			if c.Root != nil && !g.groups[c.Comm].Inter && !strings.HasPrefix(c.Function, "MPI_I") {
 				what += fmt.Sprintf(" with root %d", *c.Root)
 			}
 			if in[at] == nil {

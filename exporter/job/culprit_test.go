@@ -73,6 +73,8 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 		"the same request, in another way": {[]Rank{rankIn(0, request("MPI_Ibcast", "solver", 7)).member("solver", 2, 7),
 			rankIn(1, after(&api.CallUnderWay{Function: "MPI_Waitall", Of: "MPI_Ibcast", Kind: "comm", Object: "solver",
 				Comm: "solver", Number: 7}, 42)).member("solver", 2, 7)}, "", "", nil},
+		"the same request, which one is still making": {[]Rank{rankIn(0, request("MPI_Ibcast", "solver", 7)).member("solver", 2, 7),
+			rankIn(1, rooted("MPI_Ibcast", 7, 0)).member("solver", 2, 7)}, "", "", nil},
 		"a request of one that computes": {[]Rank{rankIn(0, request("MPI_Ibarrier", "halo", 5)).member("halo", 2, 5),
 			rankIn(1, nil).member("halo", 2, 4)}, Waits, "rank 0 has waited 42s in MPI_Wait of MPI_Ibarrier on halo, " +
 			"probably for rank 1 on node1, which is not blocked in MPI", []int{1}},
