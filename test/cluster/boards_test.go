@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/snappy"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/prompb"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -276,7 +277,7 @@ func recordedOf(b *testing.B, raw []stored, from, at time.Time) (all []stored) {
 			require.NoError(b, err, r.Record)
 			var made []stored
 			for _, s := range samples {
-				name := labels.NewBuilder(labels.FromMap(s.Labels)).Set(labels.MetricName, r.Record)
+				name := labels.NewBuilder(labels.FromMap(s.Labels)).Set(model.MetricNameLabel, r.Record)
 				for label, value := range r.Labels {
 					name.Set(label, value)
 				}
