@@ -75,9 +75,9 @@ func jobsTable() *panel {
 // lost are the core-hours that jobs have waited within the time range, by a label that rank 0 has, and those jobs that
 // have waited for more than half of what they held.
 func lost(label string) *panel {
-	// The rules of rates are evaluated every two minutes.
-	hours := func(series string) string {
-		return "sum_over_time(" + selector(series, ofJobs) + inRange + ") / 30"
+	// The rule is evaluated every two minutes.
+	hours := func(states string) string {
+		return sumBy(job, "sum_over_time("+selector("mpit_job:seconds:rate5m", ofJobs+states)+inRange+")") + " / 30"
 	}
 	named := `label_replace(` + basename(last(chosenInfo)) + `, "` + label + `", "none", "` + label + `", "")`
 	by := func(expr string) string {
@@ -89,14 +89,14 @@ func lost(label string) *panel {
 		}
 		return sumBy(label, expr)
 	}
-	waited, held := hours("mpit_job:waiting:rate5m"), hours("mpit_job:ranks:profiled")
+	waited, held := hours(`, state=~"wait|collective|poll|finalize|ended"`), hours("")
 	half := by("(" + waited + ") > bool 0.5 * (" + held + ")")
-	return table("Waited, by "+label, "Core-hours within the time range in which ranks waited for others, of those whose "+
-		"calls are measured: the thirty with most. Jobs that got less than half: more than half was waiting.",
+	return table("Waited, by "+label, "Core-hours within the time range in which ranks waited for others: the thirty "+
+		"with most, of jobs whose calls are measured. A rank counts as one core.",
 		column{label: label},
 		column{rows: true, title: "Core-hours lost", expr: "topk(30, " + by(waited) + ")", unit: "short", gauge: true},
 		column{title: "Core-hours", expr: by(held), unit: "short"},
-		column{title: "Jobs that got less than half", expr: half, unit: "short"},
+		column{title: "Jobs that waited for half", expr: half, unit: "short"},
 	).sorted("Core-hours lost", true).size(8, 9)
 }
 
