@@ -294,7 +294,7 @@ type Thread struct {
 	Peers []int
 	Tag   int // NoTag: any, or it has none
 	Root  int // of a rooted collective, in its communicator; NoRoot
-	// Number is of a collective: the how manieth it is on its communicator, from 1; 0: not known.
+	// Number is of a collective, on its communicator, from 1; 0: not known.
 	Number uint64
 	// Of is the collective whose request, and no other, the call waits for: then Bind, Object and Number are its own. "":
 	// it doesn't, or that isn't known.

@@ -21,7 +21,7 @@ type CallUnderWay struct {
 	Object string `json:"object,omitempty"` // its name, as in the call profile's series
 	// Comm is the identity (Comm.ID) of the communicator that it is on, or on which its window or file was made.
 	Comm   string `json:"comm,omitempty"`
-	Number uint64 `json:"number,omitempty"` // of a collective: the how manieth on the communicator, from 1
+	Number uint64 `json:"number,omitempty"` // of a collective: its number on the communicator, from 1
 	Root   *int   `json:"root,omitempty"`   // of a rooted collective: its rank in the communicator, or in the other group
 	// Peers are whom a message call waits for, by their ranks in MPI_COMM_WORLD. All says that it waits for each of
 	// them, otherwise for any. AnySource: any member of the communicator.

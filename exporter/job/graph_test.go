@@ -31,7 +31,7 @@ func (r Rank) member(comm string, size int, number uint64) Rank {
 	return r
 }
 
-// collective is a call of 42 s, the how manieth collective on the communicator; number 0: that isn't known.
+// collective is a call of 42 s, of the collective with a number on the communicator; 0: it isn't known.
 func collective(function, comm string, number uint64) *api.CallUnderWay {
 	return &api.CallUnderWay{Function: function, Seconds: 42, Kind: "comm", Object: comm, Comm: comm, Number: number}
 }

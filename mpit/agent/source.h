@@ -80,7 +80,7 @@ struct source_thread {
 	const char *function; /* with MPI_; static storage */
 	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
 	uint32_t object;      /* its number; 0: none, or one that the agent doesn't track */
-	uint64_t number;      /* of a collective: the how manieth on its communicator, from 1; 0: not known */
+	uint64_t number;      /* of a collective: its number on its communicator, from 1; 0: not known */
 	int peer; /* in MPI_COMM_WORLD, whom the call sends to or waits for; NO_PEER: none, or it isn't known; ANY_PEER */
 	/* Of a call that waits for requests of several peers, these (then peer is NO_PEER): it waits for some of them. */
 	int peers[SOURCE_PEERS];

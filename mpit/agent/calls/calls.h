@@ -428,8 +428,8 @@ void call_sends(const struct call *c, int kind, int rank, uint64_t bytes) HIDDEN
 /* requests.c: the call has begun an operation that ends later; request is where its handle is, names its call_names, or
  * call_number if it is a collective. Where counts_peers, after call_counts. */
 void call_requested(const struct call *c, intptr_t request, uint64_t names) HIDDEN;
-/* order.c: of a collective that has been begun, before the program can begin the next: the how manieth on its
- * communicator; 0: not known. */
+/* order.c: the number of a collective that has been begun, on its communicator, while the program can't have begun the
+ * next; 0: not known. */
 uint64_t call_number(const struct call *c) HIDDEN;
 
 #define NO_MESSAGE UINT64_MAX

@@ -8,7 +8,7 @@
  * An identity is made without a message, of what all members know: of MPI_COMM_WORLD it is the same everywhere, of a
  * communicator made by a collective it follows from the identity of that one's communicator and from the collective's
  * number there. Where one collective makes several, what tells them apart is added. Where a communicator is made by
- * fewer than all members of another one, its processes in the world, a tag, and the how manieth of these it is stand in
+ * fewer than all members of another one, its processes in the world, a tag, and how many such ones came before it stand in
  * place of the number. Of processes that are in another world, or in none, nobody knows.
  */
 #ifndef MPIT_CALLS_ORDER_H
