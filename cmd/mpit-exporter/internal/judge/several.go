@@ -33,11 +33,13 @@ const (
 	room     = 32 << 20         // for each answer (client.Fetch)
 )
 
-// conspicuous finds the nodes of jobs that something may be said of: a rank has been in a call for long, doesn't answer
-// or has ended, or little of their time is useful. %[1]s is a selector.
+// conspicuous finds the nodes of jobs that run on several and that something may be said of: a rank has been in a call
+// for long, doesn't answer or has ended, or little of their time is useful. Of the many on one node, whose exporter
+// judges, the answer would be large. %[1]s is a selector.
 var conspicuous = fmt.Sprintf(`count by (instance, jobid, user) (mpit_rank_up{%%[1]s})
 and on (jobid, user) (mpit_call_running_seconds{%%[1]s} > %v or mpit_rank_up{%%[1]s} == 0
-  or avg by (jobid, user) (irate(mpit_rank_seconds_total{state="outside", %%[1]s}[2m])) < %v)`,
+  or avg by (jobid, user) (irate(mpit_rank_seconds_total{state="outside", %%[1]s}[2m])) < %v)
+and on (jobid, user) count by (jobid, user) (count by (instance, jobid, user) (mpit_rank_up{%%[1]s})) > 1`,
 	job.Waiting.Seconds(), job.Efficient)
 
 // Several judges the conspicuous jobs on several nodes. It is a prometheus.Collector of how that goes, and a
@@ -148,7 +150,6 @@ func (s *Several) nodes(ctx context.Context) (map[whose][]string, error) {
 		of := whose{r.Metric["jobid"], r.Metric["user"]}
 		nodes[of] = append(nodes[of], r.Metric["instance"])
 	}
-	maps.DeleteFunc(nodes, func(_ whose, on []string) bool { return len(on) == 1 }) // whose exporter judges
 	return nodes, nil
 }
 
