@@ -125,26 +125,44 @@ static uint32_t make_line(int kind, intptr_t handle, int count, int first, int s
 	return make(kind, handle);
 }
 
-static bool is_there(const char *what, int peer)
+enum { NO_PLACE = -2 };
+
+/* Of which peer a variable is; -1: of all that have no place. */
+static int peer_of(const char *name, const char *what)
+{
+	char prefix[64];
+	size_t length = (size_t)snprintf(prefix, sizeof prefix, "mpit_call_peer_%s_", what);
+
+	if (strncmp(name, prefix, length) != 0)
+		return NO_PLACE;
+	return strcmp(name + length, "other") == 0 ? -1 : atoi(name + length);
+}
+
+static size_t place_of(const char *what, int peer)
 {
 	struct source_variable v;
-	char name[64];
 
-	snprintf(name, sizeof name, peer < 0 ? "mpit_call_peer_%s_other" : "mpit_call_peer_%s_%d", what, peer);
 	for (size_t i = 0; i < source->count(); i++) {
 		source->describe(i, &v);
-		if (strcmp(v.name, name) == 0)
-			return true;
+		if (peer_of(v.name, what) == peer)
+			return i;
 	}
-	return false;
+	return SIZE_MAX;
+}
+
+static bool is_there(const char *what, int peer)
+{
+	return place_of(what, peer) != SIZE_MAX;
 }
 
 static uint64_t told_of(const char *what, int peer)
 {
-	char name[64];
+	size_t place = place_of(what, peer);
+	uint64_t value = 0;
 
-	snprintf(name, sizeof name, peer < 0 ? "mpit_call_peer_%s_other" : "mpit_call_peer_%s_%d", what, peer);
-	return is_there(what, peer) ? bytes(name, 0) : 0;
+	if (place != SIZE_MAX)
+		source->read(place, 0, &value);
+	return value;
 }
 
 static void looks(void)
@@ -206,18 +224,28 @@ void test_peers_have_what_was_sent(void)
 /* What all places have, each of which has not fallen since the last time; how many there are. */
 static int check_places(const char *what, uint64_t *last, uint64_t *all)
 {
+	bool seen[FAKE_WORLD_SIZE + 1] = { false };
+	struct source_variable v;
 	int there = 0;
 
 	*all = 0;
-	for (int peer = -1; peer < FAKE_WORLD_SIZE; peer++) {
-		uint64_t now = told_of(what, peer);
+	for (size_t i = 0; i < source->count(); i++) {
+		uint64_t now = 0;
+		int peer;
 
-		CHECK(now >= last[peer + 1]);
-		CHECK(last[peer + 1] == 0 || is_there(what, peer));
+		source->describe(i, &v);
+		peer = peer_of(v.name, what);
+		if (peer == NO_PLACE)
+			continue;
+		source->read(i, 0, &now);
+		CHECK(!seen[peer + 1] && now >= last[peer + 1]);
+		seen[peer + 1] = true;
 		last[peer + 1] = now;
 		*all += now;
-		there += peer >= 0 && is_there(what, peer);
+		there += peer >= 0;
 	}
+	for (int peer = -1; peer < FAKE_WORLD_SIZE; peer++)
+		CHECK(last[peer + 1] == 0 || seen[peer + 1]);
 	return there;
 }
 
