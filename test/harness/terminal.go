@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"html"
 	"io"
 	"os"
 	"os/exec"
@@ -87,6 +88,34 @@ func (t *Terminal) Text() string {
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// HTML is what is on the screen with its colours, as lines of a pre element.
+func (t *Terminal) HTML() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	size, _ := t.screen.WindowSize()
+	var b strings.Builder
+	for y := range size.Height {
+		for x := range size.Width {
+			cell := t.screen.GetCell(vt.Coord{X: vt.Col(x), Y: vt.Row(y)})
+			if cell.C == "" {
+				cell.C = " "
+			}
+			text, front, back := html.EscapeString(cell.C), cell.S.Fg(), cell.S.Bg()
+			if cell.S.Attr()&vt.Reverse != 0 {
+				front, back = back, front
+			}
+			weight := "normal"
+			if cell.S.Attr()&vt.Bold != 0 {
+				weight = "bold"
+			}
+			fmt.Fprintf(&b, `<span style="color:%s;background:%s;font-weight:%s">%s</span>`, front.CSS(), back.CSS(), weight,
+				text)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // Await waits until what is on the screen is as it should be, and returns it.

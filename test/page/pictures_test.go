@@ -2,14 +2,18 @@ package page
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/png"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -17,8 +21,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 	"github.com/mpit-exporter/mpit-exporter/test/page/answers"
+	"github.com/mpit-exporter/mpit-exporter/test/zoo"
 )
 
 // maxPicture bounds a picture in the documentation.
@@ -37,7 +43,16 @@ func TestPictures(t *testing.T) {
 		t.Run("healthy", pictureOfAHealthyJob)
 		t.Run("hung", pictureOfAHungJob)
 	}
-	for _, name := range pictures {
+	all := pictures
+	for _, s := range job.States() {
+		t.Run(s.Word, func(t *testing.T) {
+			if *update {
+				pictureOfAState(t, s.Word)
+			}
+		})
+		all = append(all, stateName(s.Word))
+	}
+	for _, name := range all {
 		at, err := os.Stat(filepath.Join(suite.Root(), "docs", "img", name+".png"))
 		require.NoError(t, err, "go test ./page -run TestPictures -update")
 		assert.Less(t, at.Size(), int64(maxPicture), name)
@@ -129,19 +144,95 @@ func (u *tab) watch(t *testing.T, expression string) {
 	}
 }
 
+// zooOf has a job of the zoo for each state; the one without a state isn't measured.
+var zooOf = map[string]string{
+	job.Crashed: "endings-killed", job.Cancelled: "endings-cancelled", job.WrongProgram: "collectives-two-functions",
+	job.Deadlock: "collectives-barrier-skipped", job.Waits: "collectives-never-comes", job.NoCore: "starved-no-core",
+	job.LateRanks: "collectives-late", job.LateInTurn: "collectives-in-turn", job.Communication: "collectives-alltoall",
+	job.Idle: "polling-futures-idle-python", job.Healthy: "healthy-balanced", job.Unknown: "healthy-balanced",
+}
+
+func stateName(word string) string { return "state-" + strings.ReplaceAll(word, " ", "-") }
+
+// pictureOfAState has the beginnings of the live page, of the report and of top below one another, of one job.
+func pictureOfAState(t *testing.T, state string) {
+	kinds, err := zoo.Kinds()
+	require.NoError(t, err)
+	at := slices.IndexFunc(kinds, func(k zoo.Kind) bool { return k.ID() == zooOf[state] })
+	require.GreaterOrEqual(t, at, 0, zooOf[state])
+	k, mpi, server := &kinds[at], harness.OpenMPI(t), suite.Exporter(t)
+	calls := []string{"--calls=peers"}
+	if state == job.Unknown {
+		calls = nil
+	}
+	run := suite.Run(t, k.Job(t, mpi, k.DrawFor(1, mpi.Name), server.Socket, "", suite.Dir(t), calls...))
+
+	const width = 1000
+	u := startBrowser(t).open(t, server.URL("/"), chromedp.EmulateViewport(width, 420))
+	u.await(`document.querySelectorAll("#jobs li").length === 1`)
+	if k.Cancel > 0 {
+		run.Signal(t, syscall.SIGTERM)
+	}
+	u.watch(t, `document.title.startsWith("`+state+`: ")`)
+	parts := []image.Image{u.shot(t)}
+
+	report := suite.Start(t, []string{suite.Binary(), "report", "--output=html", "--url=" + server.URL("")}, nil).Wait(t)
+	require.Zero(t, report.Status, report.Stderr)
+	screen := suite.Terminal(t, []string{suite.Binary(), "top", "--url=" + server.URL("")}, nil, 118, 18)
+	screen.Await(t, state+" in top", func(text string) bool { return strings.Contains(text, strings.ToUpper(state)) })
+	texts := http.NewServeMux()
+	texts.HandleFunc("/report", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(report.Stdout)) })
+	texts.HandleFunc("/top", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `<!doctype html><meta charset="utf-8"><title>top</title><link rel="icon" href="data:,">
+			<body style="margin:0;background:#000"><pre style="margin:8px;font:13px/1.25 monospace">%s</pre>`, screen.HTML())
+	})
+	front := httptest.NewServer(texts)
+	t.Cleanup(front.Close)
+	for _, part := range []struct {
+		path   string
+		height int64
+	}{{"/report", 300}, {"/top", 306}} {
+		tab := startBrowser(t).open(t, front.URL+part.path, chromedp.EmulateViewport(width, part.height))
+		parts = append(parts, tab.shot(t))
+	}
+
+	height := 0
+	for _, part := range parts {
+		height += part.Bounds().Dy()
+	}
+	whole, y := image.NewRGBA(image.Rect(0, 0, width, height)), 0
+	for _, part := range parts {
+		draw.Draw(whole, image.Rect(0, y, width, y+part.Bounds().Dy()), part, part.Bounds().Min, draw.Src)
+		y += part.Bounds().Dy()
+	}
+	save(t, stateName(state), whole)
+}
+
 // take makes a picture in docs/img.
 func (u *tab) take(t *testing.T, name, in string, width, height int64) {
 	t.Helper()
 	u.do(theme(in), chromedp.EmulateViewport(width, height))
 	tick(t, u, 2) // drawn anew
+	save(t, name, u.shot(t))
+	u.do(theme("light"), chromedp.EmulateViewport(1280, 900))
+}
+
+// shot is what is to be seen.
+func (u *tab) shot(t *testing.T) image.Image {
+	t.Helper()
 	shot, err := chromedp.Run(u.ctx, chromedp.CaptureScreenshot())
 	require.NoError(t, err)
 	picture, err := png.Decode(bytes.NewReader(shot))
 	require.NoError(t, err)
+	return picture
+}
+
+// save writes a picture to docs/img.
+func save(t *testing.T, name string, picture image.Image) {
+	t.Helper()
 	var small bytes.Buffer
 	require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(picture)))
 	require.NoError(t, os.WriteFile(filepath.Join(suite.Root(), "docs", "img", name+".png"), small.Bytes(), 0o644))
-	u.do(theme("light"), chromedp.EmulateViewport(1280, 900))
 }
 
 // fewColours makes do with 256 colours, which takes half the bytes: those that are used most, but none that looks like

@@ -1,12 +1,9 @@
 package page
 
 import (
-	"bytes"
 	"fmt"
-	"image/png"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -51,11 +48,5 @@ func TestReportPage(t *testing.T) {
 		return
 	}
 	u.do(theme("light"), chromedp.EmulateViewport(1000, 1180))
-	shot, err := chromedp.Run(u.ctx, chromedp.CaptureScreenshot())
-	require.NoError(t, err)
-	picture, err := png.Decode(bytes.NewReader(shot))
-	require.NoError(t, err)
-	var small bytes.Buffer
-	require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(picture)))
-	require.NoError(t, os.WriteFile(filepath.Join(suite.Root(), "docs", "img", "report.png"), small.Bytes(), 0o644))
+	save(t, "report", u.shot(t))
 }

@@ -93,33 +93,16 @@ func TestZoo(t *testing.T) {
 // start runs the program. far is the socket of the upper half of its ranks, if that is another one.
 func (k *Kind) start(t *testing.T, mpi *harness.MPI, d Draw, near, far string) *harness.Run {
 	t.Helper()
-	run := harness.Job{MPI: mpi, Ranks: k.Ranks, Program: "zoo/" + k.Program, Args: k.Args(d), Socket: near,
-		Dir: suite.Dir(t)}
+	calls := "--calls"
+	if *profile != "" {
+		calls += "=" + *profile
+	}
+	run := k.Job(t, mpi, d, near, far, suite.Dir(t), calls)
 	if k.Command != nil {
-		run.Program, run.Command = "", append([]string{harness.Tool(t, k.Command[0])}, k.Command[1:]...)
 		for name, text := range k.input(t) {
 			require.NoError(t, os.WriteFile(filepath.Join(run.Dir, name), text, 0o600))
 		}
 	}
-	if *profile != "" {
-		run.Exec = []string{"--calls=" + *profile}
-	} else {
-		run.Exec = []string{"--calls"}
-	}
-	script := `rank="${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"; `
-	if far != "" {
-		script += fmt.Sprintf("test $((2 * rank)) -lt %d || export MPIT_SOCKET='%s'; ", k.Ranks, far)
-	}
-	switch {
-	case k.Pinned:
-		script += `exec taskset -c $((rank % 2)) "$@"`
-		run.Env = append(run.Env, "OMPI_MCA_mpi_yield_when_idle=0")
-	case k.Cores != "":
-		script += `exec taskset -c ` + k.Cores + ` "$@"`
-	default:
-		script += `exec "$@"`
-	}
-	run.Wrap = []string{"sh", "-c", script, "sh"}
 	return suite.Run(t, run)
 }
 
