@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/top"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
@@ -23,10 +25,17 @@ import (
 type topCommand struct {
 	name string
 
-	exporter client.HTTP
-	interval time.Duration
-	count    int
+	exporter   client.HTTP
+	prometheus string
+	interval   time.Duration
+	count      int
 }
+
+// apart is how far looks at Prometheus are apart at least: it has nothing new sooner.
+const apart = 15 * time.Second
+
+// stale is how old what Prometheus has of a job may be: it takes series for gone then.
+const stale = 5 * time.Minute
 
 func newTopCommand(app *kingpin.Application) *topCommand {
 	c := &topCommand{name: "top"}
@@ -35,6 +44,8 @@ func newTopCommand(app *kingpin.Application) *topCommand {
 		"otherwise it writes all of every job, one text after the other.")
 	cmd.HelpLong("mpit-exporter top\nmpit-exporter top --url=http://node7:10093 --jobid=4711")
 	c.exporter.AddFlags(cmd)
+	cmd.Flag("prometheus", "Address of a Prometheus that scrapes the exporters of all nodes, to be asked instead, every "+
+		apart.String()+". Figures are of whole jobs.").PlaceHolder("URL").StringVar(&c.prometheus)
 	cmd.Flag("interval", "Time between two refreshes, and what figures cover.").Default("2s").DurationVar(&c.interval)
 	cmd.Flag("count", "How many looks are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)
 	return c
@@ -46,6 +57,9 @@ func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 		return cli.Usagef("top: --interval %s: must be from 100ms to %s", c.interval, page.Kept)
 	case c.count < 0:
 		return cli.Usagef("top: --count %d: must not be negative", c.count)
+	}
+	if c.prometheus != "" {
+		c.interval = max(c.interval, apart)
 	}
 	if table.Columns(std.Out) == 0 { // no terminal
 		return c.write(ctx, std.Out)
@@ -71,17 +85,28 @@ func uidOf(r **job.Report) uint32 {
 
 func keyOf(r *job.Report) jobKey { return jobKey{r.Job.ID, r.Job.World, r.Job.User} }
 
-// look asks the exporter for reports, the caller's own first.
+// look asks for reports, the caller's own first.
 func (c *topCommand) look(ctx context.Context) ([]*job.Report, error) {
 	var list page.ReportList
+	if c.prometheus != "" {
+		reports, err := report.AskPrometheus(ctx, c.prometheus, c.exporter.Labels(), time.Now(), stale)
+		if err != nil {
+			return nil, fmt.Errorf("top: %w", err)
+		}
+		return ownFirst(reports), nil
+	}
 	// Figures are of the time since the newest moment that is as long ago: the last look, though it may have come late.
 	window := min(c.interval*3/4, page.Kept)
 	if err := c.exporter.With("window", window.String()).Get(ctx, c.name, "", "report", &list); err != nil {
 		return nil, err
 	}
-	reports := job.ByNeed(list.Reports)
+	return ownFirst(list.Reports), nil
+}
+
+func ownFirst(reports []*job.Report) []*job.Report {
+	reports = job.ByNeed(reports)
 	client.OwnFirst(reports, uidOf)
-	return reports, nil
+	return reports
 }
 
 // topState is what is shown.
@@ -117,7 +142,11 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	var before time.Time
-	for shown := -1; c.count == 0 || shown < c.count; {
+	shown := -1
+	if c.prometheus != "" {
+		shown = 0
+	}
+	for c.count == 0 || shown < c.count {
 		reports, err := c.look(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -180,7 +209,7 @@ func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	shown, help := 0, false
-	trouble := "asking " + mapping.OneLine(c.exporter.URL) + " …"
+	trouble := "asking " + mapping.OneLine(cmp.Or(c.prometheus, c.exporter.URL)) + " …"
 	for {
 		columns, lines := screen.Size()
 		drawn := s.view().Screen(columns, lines-1)

@@ -65,6 +65,9 @@ func TestJudge(t *testing.T) {
 				prometheus.URL()}, nil).Wait(t)
 			assert.Contains(t, answer.Stdout, "state=waiting ", answer.Stderr)
 			assert.NotRegexp(t, `rank [02]\b`, answer.Stdout)
+			answer = suite.Start(t, []string{suite.Binary(), "top", "--count=1", "--prometheus=" + prometheus.URL()}, nil).Wait(t)
+			assert.Regexp(t, `(?s)WAITING .*rank 1 on `+node, answer.Stdout, answer.Stderr)
+			assert.Regexp(t, `(?s)DEADLOCK .*rank 1 on `+node, answer.Stdout)
 
 			far.Kill(t)
 			prometheus.Await(t, verdicts(""), number(0))

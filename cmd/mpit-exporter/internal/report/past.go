@@ -45,7 +45,9 @@ const (
 		`peer_(bytes|messages)_total)|rank_(seconds_total|up|end_info|start_time_seconds)|process_info)|` + levelNames +
 		`", %s}`
 	levelNames = `mpit_.+_(msgq_length|recvq_length|unexpected_in_queue|level|highwatermark(_bytes|_seconds)?)`
-	current    = `{__name__=~"mpit_call_running_(seconds|info)|mpit_rank_up", %s}`
+	// With exporters that could not be scraped for a moment.
+	current = `{__name__=~"mpit_call_running_(seconds|info)|mpit_rank_up", %s} or ` +
+		`(up == 0 and max_over_time(up[5m]) > 0)`
 	// The verdict on each job: the one of this moment, or else the one that was said most.
 	said = `topk by (jobid, user) (1, sum by (jobid, user, state, rank, node) (1e9 * ` + api.VerdictName +
 		`{%[1]s} or count_over_time(` + api.VerdictName + `{%[1]s}[%[2]ds])))`
@@ -162,10 +164,11 @@ type vector struct {
 	ranks   map[rankID]*rank
 	buckets map[histogram]*buckets
 	said    map[[2]string]*job.Verdict // by a job's id and user
+	away    map[string]bool            // instances that could not be scraped for a moment
 }
 
 func newVector(at time.Time) *vector {
-	return &vector{at, map[rankID]*rank{}, map[histogram]*buckets{}, map[[2]string]*job.Verdict{}}
+	return &vector{at, map[rankID]*rank{}, map[histogram]*buckets{}, map[[2]string]*job.Verdict{}, map[string]bool{}}
 }
 
 // nobody is the uid of ranks of which Prometheus doesn't know it: no user has that, not even root.
@@ -239,6 +242,10 @@ func (v *vector) takeLasting(s *model.Sample) {
 
 // takeCurrent takes what is so at this moment.
 func (v *vector) takeCurrent(s *model.Sample) {
+	if s.Metric[model.MetricNameLabel] == "up" {
+		v.away[string(s.Metric["instance"])] = true
+		return
+	}
 	r := v.rank(s.Metric)
 	switch string(s.Metric[model.MetricNameLabel]) {
 	case "mpit_rank_up":
@@ -377,6 +384,9 @@ func (v *vector) answers() []api.ValueList {
 	}) {
 		r := v.ranks[id]
 		s := &r.Rank
+		if s.State == job.StateGone && v.away[id.instance] {
+			s.State = "late"
+		}
 		// When a rank has ended Prometheus doesn't know: it was observed from its beginning to its end.
 		if (s.State == "ended" || s.State == job.StateGone) && s.Started != nil && s.Calls != nil {
 			ended := s.Started.Add(time.Duration((s.Calls.State[api.Outside] + s.Calls.State.Inside()) *

@@ -102,6 +102,14 @@ func TestAsk(t *testing.T) {
 			assert.InDelta(t, 0.8, r.Ranks[i].Busy(), 1e-9)
 		}
 	}
+
+	// An exporter that could not be scraped for a moment: its rank hasn't ended.
+	current = []string{`{"metric":{"__name__":"up","job":"mpi","instance":"node2:10093"},"value":[0,"0"]}`}
+	reports, err = AskPrometheus(t.Context(), server.URL, nil, at, time.Hour)
+	require.NoError(t, err)
+	require.Len(t, reports, 1)
+	assert.Nil(t, reports[0].Job.Ended)
+
 	server.Close()
 	_, err = AskPrometheus(t.Context(), server.URL, nil, at, time.Hour)
 	assert.ErrorContains(t, err, "nothing answers at "+server.URL)
