@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -230,6 +231,43 @@ type Verdict struct {
 	Text       string      `json:"text"`                 // a sentence
 	Efficiency *Efficiency `json:"efficiency,omitempty"` // absent: no call was measured
 	Late       *LateRank   `json:"late,omitempty"`       // absent: none is
+}
+
+// Part is a piece of the bar that shows how a job's time is divided.
+type Part struct {
+	Name   string  `json:"name"`
+	Colour string  `json:"colour"` // of the page's palette; empty: none
+	Share  float64 `json:"share"`
+}
+
+// Bar divides the job's time by its verdict; nil: it was not measured.
+func (v *Verdict) Bar() []Part {
+	e, state := v.Efficiency, StateOf(v.State)
+	useful, waiting := Part{Name: "useful", Colour: "useful"}, Part{Name: "waiting for late ranks", Colour: "late"}
+	switch {
+	case state.Colour == "hung": // how well a job that can't go on did before isn't what its bar says
+		return []Part{{v.State, state.Colour, 1}}
+	case e == nil:
+		return nil
+	case v.State == Idle:
+		useful = Part{Name: Idle}
+	}
+	most := e.Communication
+	if v.State == Waits { // all of a call in which ranks stay is waiting, whichever rank it may be for
+		waiting.Name, most = Waits, 1
+	}
+	useful.Share, waiting.Share = e.Parallel, max(most-e.Parallel, 0)
+	return []Part{useful, waiting, {"communication", "send", 1 - most}}
+}
+
+// MarshalJSON adds the bar, and whether the state needs attention: no screen decides that by itself.
+func (v Verdict) MarshalJSON() ([]byte, error) {
+	type fields Verdict
+	return json.Marshal(struct {
+		fields
+		Bar       []Part `json:"bar,omitempty"`
+		Attention bool   `json:"attention"`
+	}{fields(v), v.Bar(), StateOf(v.State).NeedsAttention()})
 }
 
 // Sentence is what is said of the job: the word of its state, and why.

@@ -51,6 +51,9 @@ type State struct {
 	Alert  string // which has a runbook of that name; empty: none
 }
 
+// NeedsAttention says that a job in this state is not as it should be, and still could be helped, or has been lost.
+func (s State) NeedsAttention() bool { return s.Colour != "" && s.Colour != "useful" }
+
 // States are all there are, those that need attention first.
 func States() []State {
 	return []State{

@@ -50,7 +50,7 @@ func TestSeveralJobs(t *testing.T) {
 	address := pretend(t, several...)
 	u := startBrowser(t).open(t, address)
 	u.await(`document.querySelectorAll("#jobs li").length === 5`)
-	assert.Equal(t, []string{"100 % deadlock", "47 % useful, 45 % waiting, 8 % communication"},
+	assert.Equal(t, []string{"100 % deadlock", "47 % useful, 45 % waiting for late ranks, 8 % communication"},
 		evaluate[[]string](u,
 			`[...document.querySelectorAll("#jobs .bar")].slice(0, 2).map((bar) => bar.getAttribute("aria-label").replace(/4[5-9] % useful, 4[3-7]/, "47 % useful, 45"))`))
 	assert.Equal(t, "not measured", evaluate[string](u,

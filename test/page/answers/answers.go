@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 )
 
 // Kinds of jobs.
@@ -179,6 +181,11 @@ func (j *Job) verdict(useful, most float64) object {
 		delete(v, "efficiency")
 		v["text"] = "nothing is known of its time: no MPI call has been measured (exec --calls)"
 	}
+	said := job.Verdict{State: j.Kind}
+	if j.Kind != Unmeasured {
+		said.Efficiency = &job.Efficiency{Parallel: useful, Communication: most}
+	}
+	v["bar"], v["attention"] = said.Bar(), job.StateOf(j.Kind).NeedsAttention()
 	return v
 }
 

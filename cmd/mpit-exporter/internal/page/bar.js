@@ -3,23 +3,6 @@
 import { shape } from "./dom.js";
 import { percent } from "./number.js";
 
-const broken = new Set(["crashed", "wrong program"]);
-
-// partsOf divides a job's time by its verdict; null: it was not measured.
-export function partsOf(verdict) {
-  const e = verdict.efficiency;
-  // How well a job that can't go on did before is not what its bar says.
-  if (verdict.state === "deadlock" || broken.has(verdict.state)) return [{ name: verdict.state, share: 1 }];
-  if (!e) return null;
-  // In a job whose ranks all stay in one call, all of that is waiting, whichever rank it may be for.
-  const most = verdict.state === "waiting" ? 1 : e.communication;
-  return [
-    { name: verdict.state === "idle" ? "idle" : "useful", share: e.parallel },
-    { name: "waiting", share: Math.max(most - e.parallel, 0) },
-    { name: "communication", share: 1 - most },
-  ];
-}
-
 // words are the parts of a bar in words.
 export const words = (parts) => parts.map((p) => `${percent(p.share)} ${p.name}`).join(", ");
 
@@ -43,7 +26,7 @@ export function fillBar(bar, parts) {
       .filter((p) => p.share > 0)
       .map((p) => {
         const part = shape("rect", {
-          class: p.class ?? p.name.replace(" ", "-"),
+          class: p.class ?? (p.colour || "idle"),
           x: x.toFixed(2),
           y: 0,
           width: (100 * p.share).toFixed(2),

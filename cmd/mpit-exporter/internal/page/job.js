@@ -1,6 +1,6 @@
 // One job: what is to be said of it, and why.
 
-import { fillBar, makeBar, partsOf } from "./bar.js";
+import { fillBar, makeBar } from "./bar.js";
 import { CallTable, UnderWay } from "./calls.js";
 import { byId, element, plain, say, shape } from "./dom.js";
 import { Functions } from "./functions.js";
@@ -66,11 +66,10 @@ export class Job {
     say(byId("job-title"), plain(`Job ${nameOf(job)}`));
     say(byId("job-about"), plain(about(report)));
     showState(byId("verdict"), verdict);
-    const parts = partsOf(verdict);
-    byId("bar").hidden = !parts;
-    if (!parts) return;
-    fillBar(this.bar, parts);
-    legend(byId("bar-legend"), parts, report);
+    byId("bar").hidden = !verdict.bar;
+    if (!verdict.bar) return;
+    fillBar(this.bar, verdict.bar);
+    legend(byId("bar-legend"), verdict.bar, report);
   }
 }
 
@@ -93,10 +92,6 @@ function about({ job, time, ranks, left_out: leftOut }) {
     .join(" · ");
 }
 
-// meaning is what a part of a bar stands for. In a call that goes on it isn't known what the waiting is for.
-const meaning = ({ name }, { state }) =>
-  name === "waiting" && state !== "waiting" ? "waiting for late ranks" : name;
-
 // legend says what a bar's colours are, and over which time.
 function legend(list, parts, report) {
   const signature = parts.map((p) => p.name).join();
@@ -110,7 +105,7 @@ function legend(list, parts, report) {
           shape(
             "svg",
             { class: "swatch", viewBox: "0 0 1 1", "aria-hidden": "true" },
-            shape("rect", { class: p.name.replace(" ", "-"), width: 1, height: 1 }),
+            shape("rect", { class: p.colour || "idle", width: 1, height: 1 }),
           ),
           element("span"),
         ),
@@ -119,10 +114,7 @@ function legend(list, parts, report) {
     );
   }
   parts.forEach((p, i) =>
-    say(
-      list.children[i].lastChild,
-      meaning(p, report.verdict) + (parts.length === 1 ? "" : ` ${percent(p.share)}`),
-    ),
+    say(list.children[i].lastChild, p.name + (parts.length === 1 ? "" : ` ${percent(p.share)}`)),
   );
   say(list.lastChild, report.whole ? "since the job began" : `in the last ${Math.round(report.seconds)} s`);
 }

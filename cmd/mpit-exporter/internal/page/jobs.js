@@ -2,16 +2,13 @@
 
 import { of } from "./address.js";
 import { sameJob } from "./api.js";
-import { fillBar, makeBar, partsOf } from "./bar.js";
+import { fillBar, makeBar } from "./bar.js";
 import { byId, element, foreign, plain, say } from "./dom.js";
 import { duration } from "./number.js";
 import { count } from "./ranges.js";
 
 // From so many jobs on they can be searched; fewer are seen at a glance.
 const many = 8;
-
-// calm are the states of jobs that need no attention.
-const calm = new Set(["healthy", "idle", "cancelled", "unknown"]);
 
 // longestName is how many characters of a job's name stand in the list.
 const longestName = 48;
@@ -48,7 +45,7 @@ export function showJobs(jobs, time, chosen) {
   list.classList.toggle("many", jobs.length > many);
   byId("all-jobs").hidden = jobs.length < 2;
   byId("find").parentElement.hidden = jobs.length <= many;
-  const needy = jobs.filter((j) => !calm.has(j.verdict.state)).length;
+  const needy = jobs.filter((j) => j.verdict.attention).length;
   say(
     byId("attention"),
     `${needy === 0 ? "None" : needy} of ${jobs.length} jobs ${needy === 1 ? "needs" : "need"} attention`,
@@ -92,7 +89,7 @@ function fillEntry(entry, j, time, chosen) {
   else entry.link.removeAttribute("aria-current");
   say(entry.small, plain(about(j, time)));
   showState(entry.verdict, j.verdict);
-  fillBar(entry.bar, partsOf(j.verdict));
+  fillBar(entry.bar, j.verdict.bar);
 }
 
 // showState shows the word of a job's state, and why.
