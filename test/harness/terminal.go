@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+	"github.com/gdamore/tcell/v3/color"
 	"github.com/gdamore/tcell/v3/vt"
 )
 
@@ -90,6 +92,11 @@ func (t *Terminal) Text() string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
+// themed are colours of the oldest terminals as those of today show them.
+var themed = map[string]string{"#800000": "#e2554d", "#008000": "#3fae5a", "#808000": "#d9b12c", "#C0C0C0": "#d8dde2"}
+
+func css(c color.Color) string { return cmp.Or(themed[c.CSS()], c.CSS()) }
+
 // HTML is what is on the screen with its colours, as lines of a pre element.
 func (t *Terminal) HTML() string {
 	t.mu.Lock()
@@ -110,7 +117,7 @@ func (t *Terminal) HTML() string {
 			if cell.S.Attr()&vt.Bold != 0 {
 				weight = "bold"
 			}
-			fmt.Fprintf(&b, `<span style="color:%s;background:%s;font-weight:%s">%s</span>`, front.CSS(), back.CSS(), weight,
+			fmt.Fprintf(&b, `<span style="color:%s;background:%s;font-weight:%s">%s</span>`, css(front), css(back), weight,
 				text)
 		}
 		b.WriteByte('\n')
