@@ -14,12 +14,6 @@ import (
 // limit, that ends and begins again with each of them.
 const acceptLogInterval = time.Minute
 
-// mayLog says whether it may be logged again that connections can't be accepted.
-func (e *Exporter) mayLog(now time.Time) bool {
-	last := e.logged.Load()
-	return now.UnixNano()-last >= int64(acceptLogInterval) && e.logged.CompareAndSwap(last, now.UnixNano())
-}
-
 // maxArriving is how many connections are being identified, or are at the registry's lock for the first time, at the
 // same time. However many users come at once, most of the machine is left to rounds.
 const maxArriving = 2

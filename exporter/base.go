@@ -59,9 +59,6 @@ type figures interface {
 	Close()
 }
 
-// mapper returns the one that is in force.
-func (b *base) mapper() *variables.Mapper { return b.rules.Load().mapper }
-
 func (b *base) drop(reason string, n int) { b.self.Dropped.WithLabelValues(reason).Add(float64(n)) }
 
 func (b *base) countProtocolError(err error) {

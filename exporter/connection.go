@@ -165,26 +165,21 @@ func (c *connection) push(ctx context.Context) {
 
 	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
 	defer cancel()
-	var again outbox
-	if todo.selection {
-		if err := s.Select(ctx, todo.def, todo.ids); err != nil {
-			again.selection = true
-			c.log.Debug("selecting variables failed", append(r.attrs(), "err", err)...)
+	failed := func(doing string, err error) bool {
+		if err != nil {
+			c.log.Debug(doing+" variables failed", append(r.attrs(), "err", err)...)
 		}
+		return err != nil
 	}
-	if len(todo.open) > 0 {
-		if err := s.Open(ctx, todo.open); err != nil {
-			again.open = todo.open
-			c.log.Debug("opening variables failed", append(r.attrs(), "err", err)...)
-		}
+	again := todo.selection && failed("selecting", s.Select(ctx, todo.def, todo.ids))
+	if len(todo.open) == 0 || !failed("opening", s.Open(ctx, todo.open)) {
+		todo.open = nil
 	}
-	if again.selection || len(again.open) > 0 { // the next round tries again
-		g := c.lock()
-		defer g.unlock()
-		r.send.selection = r.send.selection || again.selection
-		if r.send.open == nil {
-			r.send.open = again.open
-		}
+	g = c.lock()
+	defer g.unlock()
+	r.send.selection = r.send.selection || again // the next round tries again
+	if r.send.open == nil {
+		r.send.open = todo.open
 	}
 }
 

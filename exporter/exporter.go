@@ -26,8 +26,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
-	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -42,7 +42,7 @@ type Exporter struct {
 	rounds rounds
 	pages  *pages
 
-	logged    atomic.Int64 // when it was that connections can't be accepted, in nanoseconds
+	logging   rate.Sometimes // that connections can't be accepted
 	door      *door
 	lending   lending
 	api       http.Handler
@@ -61,8 +61,10 @@ func (e *Exporter) Serve(ctx context.Context, l *mpit.Listener) error {
 // refuseConnection counts a connection that never became a session.
 func (e *Exporter) refuseConnection(peer mpit.Peer, err error) {
 	e.countProtocolError(err)
-	if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "accept" && e.mayLog(time.Now()) {
-		e.log.Error("Connections of ranks can't be accepted; they come again until they can", "err", err)
+	if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "accept" {
+		e.logging.Do(func() {
+			e.log.Error("Connections of ranks can't be accepted; they come again until they can", "err", err)
+		})
 	}
 	e.log.Debug("refused a connection", "uid", peer.UID, "pid", peer.PID, "err", err)
 }

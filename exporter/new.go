@@ -5,6 +5,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
@@ -43,7 +45,8 @@ func New(cfg Config) (*Exporter, error) {
 	b.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
 	b.work = work.New(maxWork, workRate, func() time.Time { return b.now() }) // which tests change
 	rs := newRanks(b)
-	e := &Exporter{ranks: rs, pages: newPages(rs), door: newDoor()}
+	e := &Exporter{ranks: rs, pages: newPages(rs), door: newDoor(),
+		logging: rate.Sometimes{Interval: acceptLogInterval}}
 	e.rounds.ranks, e.rounds.pages = rs, e.pages
 	e.control = newControl(e)
 	e.api = api.Handler(source{e}, api.NewTurns(), e.log)

@@ -161,7 +161,7 @@ func (p *page) copy(v *view, c *contents, ended []ending) []ending {
 	r := &v.rank.Rank
 	up := v.state.live() && c != nil
 	if c != nil {
-		if !c.guard("making its series", func() { p.board.Update(r, c.shown(), v.rank.facts.Load()) }) {
+		if !c.guard("making its series", func() { p.board.Update(r, c.figures, v.rank.facts.Load()) }) {
 			p.board.Forget(r)
 			p.board.Update(r, nil, v.rank.facts.Load())
 			up = false

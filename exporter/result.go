@@ -1,7 +1,6 @@
 package exporter
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -50,25 +49,14 @@ type copies struct {
 // lease is one reader's hold on a result.
 type lease struct {
 	*result
-	way  way
-	once sync.Once
+	way way
 }
 
-// leaseOf returns one reader's hold on a result that counts it already.
-func leaseOf(r *result, w way, err error) (*lease, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &lease{result: r, way: w}, nil
-}
-
-// release gives back what the reader has. It may be called more than once.
+// release gives back what the reader has. It is called once.
 func (l *lease) release() {
-	l.once.Do(func() {
-		if b := l.bodies[l.way]; b != nil {
-			b.Release()
-		}
-	})
+	if b := l.bodies[l.way]; b != nil {
+		b.Release()
+	}
 }
 
 // points is the reader's copy of the metric data; it is called once.

@@ -152,7 +152,7 @@ func (c *contents) absorb(s *mpit.Sample) bool {
 // takeIn is absorb for all that the sample has.
 func (c *contents) takeIn(s *mpit.Sample) bool {
 	c.facts.Size, c.parts = s.Size(), partsOf(s)
-	s = c.trimmed.Cut(s, func(n int) { exposition.CountMore(c.drop, c.left, self.DroppedVariables, n) })
+	c.trimmed.Cut(s, func(n int) { exposition.CountMore(c.drop, c.left, self.DroppedVariables, n) })
 	return c.guard("mapping a sample", func() {
 		rules := c.rules.Load()
 		if c.figures == nil {
@@ -249,14 +249,6 @@ func (c *contents) snapshot() (f *board.Facts, sound bool) {
 	}
 	published := *now
 	return &published, sound
-}
-
-// shown is the figures as the board has them.
-func (c *contents) shown() board.Figures {
-	if c.figures == nil {
-		return nil
-	}
-	return c.figures
 }
 
 // guard runs what may fail on the rank's account. A panic costs the rank its figures, which are made anew at its next

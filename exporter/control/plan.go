@@ -39,8 +39,7 @@ type plan struct {
 }
 
 func (p *plan) format(v mpit.CvarValue) *string {
-	text := cvar.Format(p.variable.Datatype, p.variable.Enum, v)
-	return &text
+	return new(cvar.Format(p.variable.Datatype, p.variable.Enum, v))
 }
 
 func (p *plan) read(ctx context.Context) (mpit.CvarValue, error) {
@@ -82,8 +81,7 @@ func (w *world) describe(ctx context.Context, req *Request) ([]plan, error) {
 
 // inRank prefixes an error with the rank that it happened in.
 func inRank(rank int, err error) error {
-	var r *refusal
-	if errors.As(err, &r) {
+	if r, is := errors.AsType[*refusal](err); is {
 		return refusef(r.status, "rank %d: %w", rank, r.err)
 	}
 	return refusef(http.StatusBadGateway, "rank %d: %w", rank, err)

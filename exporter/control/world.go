@@ -31,14 +31,6 @@ type Target struct {
 	WriteAllowed bool   // by its job's environment
 }
 
-// Ranks is the node's ranks, as far as they matter here.
-type Ranks interface {
-	// Targets returns all living ranks, sorted by Identity.
-	Targets() []Target
-	// Written is told whose control variables may have changed.
-	Written(ranks ...identity.Identity)
-}
-
 // world is one MPI_COMM_WORLD and the ranks of it that a request names.
 type world struct {
 	key   worldKey

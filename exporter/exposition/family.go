@@ -31,10 +31,6 @@ type otelFamily struct {
 	adds bool   // a gauge of Prometheus' whose values may be summed up: there it is a sum that is not monotonic
 }
 
-func otelOfMetric(m *mapping.Metric) otelFamily {
-	return otelFamily{name: m.OTelName, unit: m.Unit, adds: m.OTelKind == mapping.OTelSum}
-}
-
 // OTel is what the family is called in OpenTelemetry, and its unit there.
 func (f *Family) OTel() (name, unit string) {
 	o := otelOfOwn(f)

@@ -35,23 +35,20 @@ func OwnPoints(
 				points[i].StartTime = begun(metric.Histogram.CreatedTimestamp, since)
 			}
 			m.Data = metricdata.Histogram[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality}
-		case dto.MetricType_COUNTER:
-			points := make([]metricdata.DataPoint[float64], len(f.Metric))
-			for i, metric := range f.Metric {
-				points[i] = metricdata.DataPoint[float64]{
-					Attributes: attributesOf(metric), StartTime: begun(metric.Counter.CreatedTimestamp, since),
-					Time: at, Value: metric.Counter.GetValue(),
-				}
-			}
-			m.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality,
-				IsMonotonic: true}
-		case dto.MetricType_GAUGE:
+		case dto.MetricType_COUNTER, dto.MetricType_GAUGE:
 			points := make([]metricdata.DataPoint[float64], len(f.Metric))
 			for i, metric := range f.Metric {
 				points[i] = metricdata.DataPoint[float64]{Attributes: attributesOf(metric), Time: at,
-					Value: metric.Gauge.GetValue()}
+					Value: metric.GetGauge().GetValue()}
+				if c := metric.Counter; c != nil {
+					points[i].StartTime, points[i].Value = begun(c.CreatedTimestamp, since), c.GetValue()
+				}
 			}
 			m.Data = metricdata.Gauge[float64]{DataPoints: points}
+			if f.GetType() == dto.MetricType_COUNTER {
+				m.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality,
+					IsMonotonic: true}
+			}
 		default:
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -60,6 +61,39 @@ func New(drop func(reason string, n int)) *Page {
 		byName: map[string]*family{}, owned: map[string]*family{}, shared: map[string]*Sheet{},
 		changed: map[*family]bool{}, drop: drop,
 	}
+}
+
+// Format is what a page is written as.
+type Format uint8
+
+// The formats.
+const (
+	Text        Format = iota // 0.0.4
+	OpenMetrics               // 1.0.0, without its end
+	Protobuf                  // delimited messages, with native histograms
+)
+
+// Write writes the page, for so many readers who release it.
+func (p *Page) Write(to Format, readers int) *body.Body {
+	p.Arrange()
+	p.series = 0
+	size := &p.size[to]
+	b := body.New(readers, *size)
+	for _, f := range p.families {
+		n := 0
+		if to == Protobuf {
+			n = f.writeMessage(b)
+		} else {
+			n = f.writeText(b, to)
+		}
+		if n > 0 {
+			b.End(f.name)
+			p.series += n
+		}
+	}
+	b.Finish()
+	*size = b.Compressed() + b.Compressed()/16
+	return b
 }
 
 // Series is how many series stood on the page when it was written last, a histogram counting as one.

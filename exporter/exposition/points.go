@@ -61,7 +61,7 @@ func pointsOf[P any](w *pointWriter, f *family, set func(p *P, s *Sheet, i int))
 	points, n := make([]P, room), 0
 	for _, b := range f.blocks {
 		for i := int(b.from); i < int(b.to); i++ {
-			if b.sheet.entries[i].shown(b.sheet.live) {
+			if b.sheet.entries[i].shown(b.sheet.Live) {
 				set(&points[n], b.sheet, i)
 				n++
 			}
@@ -85,10 +85,15 @@ func (w *pointWriter) histogram(p *metricdata.HistogramDataPoint[float64], s *Sh
 	p.Attributes, p.StartTime, p.Time = s.attributes(i), s.begun(i), w.at
 }
 
+// attributes are an entry's labels. The set is made when it is asked for first.
 func (s *Sheet) attributes(i int) attribute.Set {
 	e := &s.entries[i]
 	if !e.labels.hasSet {
-		e.labels.makeSet(s.owner, e.series.Labels)
+		var list []attribute.KeyValue
+		for _, l := range withOwner(nil, s.owner, e.series.Labels) {
+			list = append(list, attribute.String(l.Name, l.Value))
+		}
+		e.labels.set, e.labels.hasSet = attribute.NewSet(list...), true
 	}
 	return e.labels.set
 }

@@ -73,7 +73,7 @@ func (w *messageWriter) block(bl *block) {
 	s := bl.sheet
 	for i := int(bl.from); i < int(bl.to); i++ {
 		e := &s.entries[i]
-		if !e.shown(s.live) {
+		if !e.shown(s.Live) {
 			continue
 		}
 		w.n++
@@ -173,11 +173,11 @@ func (w *messageWriter) native(h *mapping.Histogram) {
 // makeFields makes fields of the labels, which are an owner's and these.
 func (l *labels) makeFields(o Owner, own []mapping.Label) {
 	w := messageWriter{}
-	eachLabel(labelsOf(o), own, func(name, value string) {
-		w.message(metricLabel, 1+protowire.SizeBytes(len(name))+1+protowire.SizeBytes(len(value)))
-		w.text(labelName, name)
-		w.text(labelValue, value)
-	})
+	for _, label := range withOwner(nil, o, own) {
+		w.message(metricLabel, 1+protowire.SizeBytes(len(label.Name))+1+protowire.SizeBytes(len(label.Value)))
+		w.text(labelName, label.Name)
+		w.text(labelValue, label.Value)
+	}
 	l.fields = string(w.b)
 }
 

@@ -16,8 +16,8 @@ type Sheet struct {
 	// Unlisted says which of its series, by their names, stand on no page, and only Shown has them; nil: none.
 	Unlisted func(name string) bool
 
+	Live  bool  // all its series stand on the page, else the lasting ones alone
 	owner Owner // nil: nobody
-	live  bool  // else the lasting series alone stand on the page
 	gone  bool  // from the page
 
 	entries    []entry
@@ -61,10 +61,7 @@ func (e *entry) known(live bool) bool { return e.valid && (live || e.lasting) }
 func (e *entry) shown(live bool) bool { return e.known(live) && !e.unlisted }
 
 // NewSheet returns an empty sheet of an owner; nil is nobody. All its series stand on the page.
-func NewSheet(o Owner) *Sheet { return &Sheet{owner: o, live: true} }
-
-// SetLive says whether all series stand on the page, or the lasting ones alone.
-func (s *Sheet) SetLive(live bool) { s.live = live }
+func NewSheet(o Owner) *Sheet { return &Sheet{owner: o, Live: true} }
 
 // compare puts sheets into the order of their owners; what is nobody's has a family for itself.
 func (s *Sheet) compare(other *Sheet) int {
@@ -194,7 +191,8 @@ func (p *Page) Fill(s *Sheet, all []*mapping.Series, refused func(name string) b
 func (p *Page) place(s *Sheet, m *mapping.Metric) *family {
 	rival := p.rival(m.Name, metricType(m.Kind))
 	if rival == nil {
-		return p.family(m.Name, m.Help, metricType(m.Kind), otelOfMetric(m))
+		return p.family(m.Name, m.Help, metricType(m.Kind),
+			otelFamily{name: m.OTelName, unit: m.Unit, adds: m.OTelKind == mapping.OTelSum})
 	}
 	s.Drop(DroppedConflict, 1)
 	if !slices.Contains(s.inTheWay, rival) {
@@ -221,7 +219,7 @@ func (s *Sheet) Shown() []Shown {
 	for _, part := range s.parts {
 		of := Shown{family: part.family, sheet: s}
 		for i := part.from; i < part.to; i++ {
-			if s.entries[i].known(s.live) {
+			if s.entries[i].known(s.Live) {
 				of.places = append(of.places, int(i))
 			}
 		}

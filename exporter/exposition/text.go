@@ -90,7 +90,7 @@ func (w *seriesWriter) block(bl *block) {
 	name, b, n := w.family.name, w.b, 0
 	for i := int(bl.from); i < int(bl.to); i++ {
 		e := &s.entries[i]
-		if !e.shown(s.live) {
+		if !e.shown(s.Live) {
 			continue
 		}
 		n++

@@ -254,18 +254,19 @@ func (m *maker) done() *Report {
 		if bytes := m.bytes[of.who()]; bytes != nil {
 			of.Bytes = bytes
 		}
+		if !m.running && of.End == endsWell {
+			of.Threads = nil // all have been in MPI_Finalize, and it is over
+		}
 	}
 	r.Job.Nodes = len(m.nodes)
 	r.Job.Program, r.Job.Library = mostOf(m.programs), mostOf(m.libraries)
 	if m.running {
 		r.Job.Ended = nil
 	}
-	for i := range r.Ranks {
-		if of := &r.Ranks[i]; !m.running && of.End == endsWell {
-			of.Threads = nil // all have been in MPI_Finalize, and it is over
-		}
+	for _, c := range m.calls {
+		r.Calls = append(r.Calls, *c)
 	}
-	m.listCalls()
+	r.sortCalls()
 	m.listSizes()
 	m.listMessages()
 	for _, key := range slices.Sorted(maps.Keys(m.levels)) {
@@ -280,13 +281,6 @@ func (m *maker) done() *Report {
 	return r
 }
 
-func (m *maker) listCalls() {
-	for _, c := range m.calls {
-		m.report.Calls = append(m.report.Calls, *c)
-	}
-	m.report.sortCalls()
-}
-
 // sortCalls sorts calls by their time, and says which share of all time that is.
 func (r *Report) sortCalls() {
 	spent := r.Spent()
@@ -298,8 +292,7 @@ func (r *Report) sortCalls() {
 		}
 	}
 	slices.SortFunc(r.Calls, func(a, b Call) int {
-		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), strings.Compare(a.Function, b.Function),
-			strings.Compare(a.Object, b.Object))
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), a.compare(b.Called))
 	})
 }
 
@@ -313,8 +306,7 @@ func (m *maker) listSizes() {
 		}
 	}
 	slices.SortFunc(m.report.Sizes, func(a, b Sizes) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Function, b.Function),
-			strings.Compare(a.Object, b.Object))
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), a.compare(b.Called))
 	})
 }
 

@@ -97,13 +97,8 @@ func (r *Rank) ended() bool {
 	return r.State == StateGone || r.State == "ended" && (r.End != endsWell || len(r.Threads) == 0)
 }
 
-// broken is how it has ended, if not by MPI_Finalize: lost, abort, exit.
-func (r *Rank) broken() string {
-	if r.End == endsWell {
-		return ""
-	}
-	return r.End
-}
+// broken says that it has ended otherwise than by MPI_Finalize: lost, abort, exit.
+func (r *Rank) broken() bool { return r.End != "" && r.End != endsWell }
 
 // silent says that it doesn't answer.
 func (r *Rank) silent() bool { return r.State == "late" }

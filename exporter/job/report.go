@@ -252,6 +252,11 @@ type LateRank struct {
 	Useful bool `json:"by_useful_time"`
 }
 
+// compare puts calls into the order of their names.
+func (c Called) compare(other Called) int {
+	return cmp.Or(strings.Compare(c.Function, other.Function), strings.Compare(c.Object, other.Object))
+}
+
 // where names a call.
 func (c Called) where() string {
 	if c.Object == "" {
@@ -263,11 +268,8 @@ func (c Called) where() string {
 // synchronises says that no rank leaves such calls before all members have begun them. Of calls without data libraries
 // let ranks go.
 func (c *Call) synchronises() bool {
-	switch binding(c.Function) {
-	case "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block":
-		return c.Calls > 0 && c.moved() >= c.Calls
-	}
-	return api.Holds(c.Function)
+	moves := c.Function != "MPI_Barrier" && !strings.HasPrefix(c.Function, "MPI_Comm_")
+	return api.Holds(c.Function) && (!moves || c.Calls > 0 && c.moved() >= c.Calls)
 }
 
 // moved is how many bytes calls have moved, in all directions.

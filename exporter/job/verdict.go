@@ -178,7 +178,7 @@ func (r *Report) crashed(v *Verdict) bool {
 	live, silent := 0, 0
 	for i := range r.Ranks {
 		switch of := &r.Ranks[i]; {
-		case of.broken() != "":
+		case of.broken():
 			gone = append(gone, of)
 		case !of.ended():
 			live++
@@ -210,7 +210,7 @@ func (r *Report) crashed(v *Verdict) bool {
 	if before, was := (Verdict{}), *r; live == 0 {
 		was.Ranks = slices.Clone(r.Ranks)
 		for i := range was.Ranks {
-			if of := &was.Ranks[i]; of.broken() != "" {
+			if of := &was.Ranks[i]; of.broken() {
 				of.State, of.Time[api.Ended] = "up", 0
 			}
 		}
@@ -311,7 +311,7 @@ func (r *Report) stuck(ranks []Rank, v *Verdict) bool {
 		v.State, v.Text = f.state, f.text
 		if len(f.ranks) == 1 {
 			by := all[f.ranks[0]]
-			v.Late = &LateRank{Rank: by.Rank, Dup: by.Dup, Node: mapping.OneLine(by.Node), Why: by.does()}
+			v.Late = new(lateRank(by, by.does(), 0))
 		}
 		return true
 	}

@@ -42,7 +42,7 @@ var (
 	familyObjectInfo = gauge("mpit_object_info", "",
 		"An MPI object whose name is unique in its rank: its number of processes, the rank's own number in it, and "+
 			"what else MPI tells about it; always 1.",
-		rankLabels, objectLabelled, objectDetailLabels())
+		rankLabels, objectLabelled, []string{"size", "object_rank", "predefined", "inter", "on"}, objectDetails)
 	familyObjects = gauge("mpit_objects", "{object}",
 		"Live MPI objects of one kind and name in the rank.",
 		rankLabels, objectLabelled)

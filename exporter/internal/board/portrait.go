@@ -16,9 +16,8 @@ import (
 // page is written from it, without locks. It is the owner of the rank's series.
 type portrait struct {
 	owner
-	rank    *Rank
-	refresh uint64 // the last one that has seen the rank
-	up      bool   // all its series stand on the page; else the lasting ones alone
+	rank *Rank
+	up   bool // all its series stand on the page; else the lasting ones alone
 
 	end   mpit.EndReason
 	since api.StateSeconds // its end
@@ -236,7 +235,7 @@ func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool, since api.StateS
 	r.process.SetOwn()
 	for _, s := range r.sheets() {
 		if s != nil {
-			s.SetLive(up)
+			s.Live = up
 		}
 	}
 	b.count(r)
@@ -250,13 +249,8 @@ func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool, since api.StateS
 // count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew
 // many times, but a scraper is told once.
 func (b *Board) count(r *portrait) {
-	over := len(r.Alike) - r.shown
-	sheets := r.sheets()
-	if over == 0 && !slices.ContainsFunc(sheets[:], func(s *sheet) bool { return s != nil && s.Dropped() != nil }) {
-		return
-	}
-	dropped := map[string]int{self.DroppedBound: over}
-	for _, s := range sheets {
+	dropped := map[string]int{self.DroppedBound: len(r.Alike) - r.shown}
+	for _, s := range r.sheets() {
 		if s != nil {
 			for reason, n := range s.Dropped() {
 				dropped[reason] += n

@@ -138,9 +138,7 @@ const (
 func DroppedReasons() []string {
 	return []string{
 		DroppedEvicted, exposition.DroppedReserved, exposition.DroppedConflict, exposition.DroppedDuplicate,
-		DroppedBound,
-		DroppedControl,
-		DroppedVariables, DroppedUndelivered,
+		DroppedBound, DroppedControl, DroppedVariables, DroppedUndelivered,
 		string(mapping.ReasonSeriesOverLimit), string(mapping.ReasonJobOverLimit), string(mapping.ReasonUserOverLimit),
 		string(mapping.ReasonRankOverLimit), string(mapping.ReasonVariableOverLimit),
 	}
@@ -196,17 +194,18 @@ func instrument[T prometheus.Collector](i *instruments, f exposition.Family, mad
 	return made
 }
 
+func labels(label string) []string {
+	return slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
+}
+
 func (i *instruments) gauge(name, counts, help string) prometheus.Gauge {
 	return i.gauges(name, "", counts, help).WithLabelValues()
 }
 
 // gauges has one for each value of a label; "": it has none.
 func (i *instruments) gauges(name, label, counts, help string) *prometheus.GaugeVec {
-	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
-	f := exposition.Family{
-		Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: labels,
-	}
-	return instrument(i, f, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
+	f := exposition.Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: labels(label)}
+	return instrument(i, f, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, f.Labels))
 }
 
 func (i *instruments) counter(name, counts, help string) prometheus.Counter {
@@ -216,11 +215,8 @@ func (i *instruments) counter(name, counts, help string) prometheus.Counter {
 // counters has a counter for each of the label's values from the start: one that appears with its first event has no
 // rate for it.
 func (i *instruments) counters(name, label, counts, help string, values ...string) *prometheus.CounterVec {
-	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
-	f := exposition.Family{
-		Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: labels,
-	}
-	vec := instrument(i, f, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+	f := exposition.Family{Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: labels(label)}
+	vec := instrument(i, f, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, f.Labels))
 	for _, value := range values {
 		vec.WithLabelValues(value)
 	}
