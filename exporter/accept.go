@@ -51,8 +51,7 @@ func (e *Exporter) admit(ctx context.Context, s *mpit.Session) (c *connection, o
 		return c, nil
 	}
 	s.OnAnswer(func() { c.takeAnswered(ctx) })
-	old, err = c.connect()
-	if err != nil {
+	if c.with(func(g *registry) { c.rank, old, err = g.connect(c.line, c.who) }); err != nil {
 		e.log.Debug("refused a rank", "user", user, "pid", peer.PID, "err", err)
 		return nil, nil
 	}

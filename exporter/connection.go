@@ -65,15 +65,6 @@ func (c *connection) end(ctx context.Context) {
 	}
 }
 
-// connect finds the rank, or makes it, and gives it this connection in place of the old one. With an error, it is
-// refused.
-func (c *connection) connect() (old *line, err error) {
-	g := c.lock()
-	defer g.unlock()
-	c.rank, old, err = g.connect(c.line, c.who)
-	return old, err
-}
-
 // disconnect notes the end of the connection, and lets those go who wait for an answer that nobody will take in.
 // Nobody asks any more.
 func (c *connection) disconnect() {

@@ -88,6 +88,20 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 // values nobody has got. It asks none of them. An exporter that serves one job has nothing left to do when both are
 // zero.
 func (e *Exporter) Remaining() (living, untaken int) {
-	e.with(func(g *registry) { living, untaken = g.remaining() })
+	g := e.lock()
+	defer g.unlock()
+	g.expire()
+	now := g.now()
+	for _, r := range g.table.ordered {
+		switch {
+		case r.end == mpit.EndNone:
+			living++
+		case g.takers.want(r, now):
+			untaken++
+		}
+	}
+	for _, n := range g.finals {
+		living += n
+	}
 	return living, untaken
 }

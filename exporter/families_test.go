@@ -105,7 +105,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		for _, l := range f.Labels {
 			labels = append(labels, "`"+l+"`")
 		}
-		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, strings.ToLower(f.Type.String()),
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, f.Type.String(),
 			strings.Join(labels, ", "), f.Help)
 	}
 	checkWritten(t, "metrics.md", docBegin, want.String())

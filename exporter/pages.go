@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
@@ -100,16 +102,18 @@ func (p *page) make(want readers) *result {
 		}
 	}
 	r.at = p.now().Round(0) // by the wall clock alone
-	for range want[asPoints] {
-		r.data.list = append(r.data.list, b.Points(r.at))
+	points := make([][]metricdata.Metrics, want[asPoints])
+	for i := range points {
+		points[i] = b.Points(r.at)
 	}
 	p.setSelf()
 	var err error
 	if r.own, err = p.self.Gather(); err != nil {
 		p.log.Error("gathering the exporter's metrics of itself failed", "err", err)
 	}
-	for i, list := range r.data.list {
-		r.data.list[i] = append(list, exposition.OwnPoints(r.own, board.ByName(), r.at, p.started)...)
+	r.data = make(chan []metricdata.Metrics, len(points))
+	for _, list := range points {
+		r.data <- append(list, exposition.OwnPoints(r.own, board.ByName(), r.at, p.started)...)
 	}
 	return r
 }

@@ -1,7 +1,6 @@
 package exporter
 
 import (
-	"sync/atomic"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -33,17 +32,11 @@ type readers [ways]int
 
 // result is a page as its readers want it: each way is made once, for all who wait for it, and counts them already.
 type result struct {
-	bodies [ways]*body.Body    // the page as it is written, without own; nil: nobody wants it
-	data   copies              // the page as metric data, with own
-	own    []*dto.MetricFamily // the exporter's figures of itself, which nobody changes
-	at     time.Time           // of metric data
+	bodies [ways]*body.Body          // the page as it is written, without own; nil: nobody wants it
+	data   chan []metricdata.Metrics // the page as metric data, with own: for each reader a copy, which is the reader's
+	own    []*dto.MetricFamily       // the exporter's figures of itself, which nobody changes
+	at     time.Time                 // of metric data
 	ended  []ending
-}
-
-// copies are the same metric data once for each reader, whose they are.
-type copies struct {
-	list  [][]metricdata.Metrics
-	taken atomic.Int32
 }
 
 // lease is one reader's hold on a result.
@@ -57,12 +50,6 @@ func (l *lease) release() {
 	if b := l.bodies[l.way]; b != nil {
 		b.Release()
 	}
-}
-
-// points is the reader's copy of the metric data; it is called once.
-func (l *lease) points() []metricdata.Metrics {
-	c := &l.data
-	return c.list[c.taken.Add(1)-1]
 }
 
 // delivered notes that a scraper has got a page with these ended ranks, which lets them go in time.

@@ -111,7 +111,11 @@ func (t *table) enter(r *rank) {
 	}
 	now := account{alive: r.end == mpit.EndNone, away: r.line == nil}
 	if now.away {
-		now.at, now.size = r.leftAt().UnixNano(), r.facts.Load().Size
+		left := r.ended
+		if now.alive {
+			left = r.gone
+		}
+		now.at, now.size = left.UnixNano(), r.facts.Load().Size
 	}
 	if now == r.entered {
 		return

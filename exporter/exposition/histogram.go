@@ -24,18 +24,3 @@ func nativeCount(h *mapping.Histogram) uint64 {
 	}
 	return total
 }
-
-// eachSpan calls do for each run of native buckets that follow each other, with the gap before it; before the first,
-// that is its first bucket.
-func eachSpan(h *mapping.Histogram, do func(gap int32, length uint32)) {
-	next := int32(0) // the bucket that follows the span before
-	for i := 0; i < len(h.Native); {
-		first, length := h.Native[i].Index, 1
-		for i+length < len(h.Native) && h.Native[i+length].Index == first+int32(length) {
-			length++
-		}
-		do(first-next, uint32(length))
-		next = first + int32(length)
-		i += length
-	}
-}

@@ -7,14 +7,14 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // OwnPoints makes metric data of the exporter's figures of itself: few, so nothing is kept. Their histograms always
 // have explicit buckets. described says what a family is; of one that isn't described, its name does. since is when
 // those began to count that don't say it themselves. Summaries and what has no type are left out.
-func OwnPoints(
-	families []*dto.MetricFamily, described map[string]*Family, at, since time.Time,
-) []metricdata.Metrics {
+func OwnPoints(families []*dto.MetricFamily, described map[string]*Family, at, since time.Time) []metricdata.Metrics {
 	list := make([]metricdata.Metrics, 0, len(families))
 	for _, f := range families {
 		if len(f.Metric) == 0 {
@@ -22,7 +22,10 @@ func OwnPoints(
 		}
 		of := described[f.GetName()]
 		if of == nil {
-			of = &Family{Name: f.GetName(), Type: f.GetType()}
+			of = &Family{Name: f.GetName()}
+			if f.GetType() == dto.MetricType_COUNTER {
+				of.Type = mapping.KindCounter
+			}
 		}
 		o := otelOfOwn(of)
 		m := metricdata.Metrics{Name: o.name, Description: f.GetHelp(), Unit: o.unit}

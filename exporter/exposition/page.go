@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	dto "github.com/prometheus/client_model/go"
-
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -43,7 +41,7 @@ type Page struct {
 // family is a metric family with all owners' blocks, in their order.
 type family struct {
 	name, help, unit string
-	kind             dto.MetricType
+	kind             mapping.Kind
 	otel             otelFamily
 	blocks           []block
 	owners           int // blocks that are not of a sheet that has gone
@@ -113,7 +111,7 @@ func (p *Page) Remove(s *Sheet) {
 		}
 		delete(p.changed, f)
 		delete(p.byName, f.name)
-		for _, name := range ownedNames(f.name, f.kind) {
+		for _, name := range mapping.OwnedNames(f.name, f.kind) {
 			delete(p.owned, name)
 		}
 		if i, found := p.find(f.name); found {
@@ -154,14 +152,14 @@ func (p *Page) find(name string) (int, bool) {
 // rival returns the family that keeps one of that name and type from standing on the page: of the same name with
 // another type, or with a sample of the same name. What ranks have that ended before a reload, or have not answered
 // since, was named by the rules of their time.
-func (p *Page) rival(name string, kind dto.MetricType) *family {
+func (p *Page) rival(name string, kind mapping.Kind) *family {
 	if f := p.byName[name]; f != nil {
 		if f.kind != kind {
 			return f
 		}
 		return nil
 	}
-	for _, name := range ownedNames(name, kind) {
+	for _, name := range mapping.OwnedNames(name, kind) {
 		if f := p.owned[name]; f != nil {
 			return f
 		}
@@ -170,7 +168,7 @@ func (p *Page) rival(name string, kind dto.MetricType) *family {
 }
 
 // family returns the family of that name, making it if need be. It has no rival.
-func (p *Page) family(name, help string, kind dto.MetricType, otel otelFamily) *family {
+func (p *Page) family(name, help string, kind mapping.Kind, otel otelFamily) *family {
 	if f := p.byName[name]; f != nil {
 		return f
 	}
@@ -183,7 +181,7 @@ func (p *Page) family(name, help string, kind dto.MetricType, otel otelFamily) *
 		}
 	}
 	p.byName[name] = f
-	for _, name := range ownedNames(name, kind) {
+	for _, name := range mapping.OwnedNames(name, kind) {
 		p.owned[name] = f
 	}
 	i, _ := p.find(name)

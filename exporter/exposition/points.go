@@ -3,7 +3,6 @@ package exposition
 import (
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -37,14 +36,14 @@ func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 	m = metricdata.Metrics{Name: f.otel.name, Description: f.help, Unit: f.otel.unit}
 	const cumulative = metricdata.CumulativeTemporality
 	switch {
-	case f.kind == dto.MetricType_HISTOGRAM:
+	case f.kind == mapping.KindHistogram:
 		points := pointsOf(w, f, w.histogram)
 		m.Data = metricdata.Histogram[float64]{DataPoints: points, Temporality: cumulative}
 		return m, len(points) > 0
-	case f.kind == dto.MetricType_COUNTER || f.otel.adds:
+	case f.kind == mapping.KindCounter || f.otel.adds:
 		points := pointsOf(w, f, w.sum)
 		m.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: cumulative,
-			IsMonotonic: f.kind == dto.MetricType_COUNTER}
+			IsMonotonic: f.kind == mapping.KindCounter}
 		return m, len(points) > 0
 	}
 	points := pointsOf(w, f, w.gauge)

@@ -37,7 +37,10 @@ func (f *family) writeMessage(b *body.Body) (n int) {
 	w := messageWriter{family: f, b: b.Text}
 	w.text(familyName, f.name)
 	w.text(familyHelp, f.help)
-	w.whole(familyType, uint64(f.kind))
+	w.whole(familyType, uint64([...]dto.MetricType{
+		mapping.KindGauge: dto.MetricType_GAUGE, mapping.KindCounter: dto.MetricType_COUNTER,
+		mapping.KindUntyped: dto.MetricType_UNTYPED, mapping.KindHistogram: dto.MetricType_HISTOGRAM,
+	}[f.kind]))
 	for i := range f.blocks {
 		w.block(&f.blocks[i])
 	}
@@ -80,7 +83,7 @@ func (w *messageWriter) block(bl *block) {
 		if e.labels.fields == "" {
 			e.labels.makeFields(s.owner, e.series.Labels)
 		}
-		if w.family.kind == dto.MetricType_HISTOGRAM {
+		if w.family.kind == mapping.KindHistogram {
 			w.histogram(s, i)
 		} else {
 			w.number(s, i)
@@ -97,9 +100,9 @@ func (w *messageWriter) number(s *Sheet, at int) {
 	labels := e.labels.fields
 	field, length := protowire.Number(metricUntyped), fixedField
 	switch w.family.kind {
-	case dto.MetricType_GAUGE:
+	case mapping.KindGauge:
 		field = metricGauge
-	case dto.MetricType_COUNTER:
+	case mapping.KindCounter:
 		field, created = metricCounter, s.created(at)
 	}
 	stamp := 0
@@ -157,12 +160,18 @@ func (w *messageWriter) native(h *mapping.Histogram) {
 	w.whole(histogramSchema, protowire.EncodeZigZag(int64(h.Schema)))
 	w.double(histogramZeroThreshold, h.ZeroThreshold())
 	w.whole(histogramZeroCount, h.NativeZero)
-	eachSpan(h, func(gap int32, length uint32) {
-		offset := protowire.EncodeZigZag(int64(gap))
+	next := int32(0) // the bucket that follows the span before
+	for rest := h.Native; len(rest) > 0; {
+		first, length := rest[0].Index, 1
+		for length < len(rest) && rest[length].Index == first+int32(length) {
+			length++
+		}
+		offset := protowire.EncodeZigZag(int64(first - next))
 		w.message(histogramSpan, 1+protowire.SizeVarint(offset)+1+protowire.SizeVarint(uint64(length)))
 		w.whole(spanOffset, offset)
 		w.whole(spanLength, uint64(length))
-	})
+		next, rest = first+int32(length), rest[length:]
+	}
 	before := uint64(0)
 	for _, b := range h.Native {
 		w.whole(histogramDelta, protowire.EncodeZigZag(int64(b.Count-before)))

@@ -331,7 +331,7 @@ func crash(gone []*Rank, of int) string {
 	var aborting, alone []*Rank
 	killed := 0
 	for _, r := range gone {
-		reasons[r.how()], nodes[r.Node] = true, true
+		reasons[cmp.Or(r.Exit, r.End)], nodes[r.Node] = true, true
 		switch {
 		case r.End == endsByAbort:
 			aborting = append(aborting, r)
@@ -352,7 +352,7 @@ func crash(gone []*Rank, of int) string {
 	case len(alone) == 1 && killed == len(gone)-1:
 		return fmt.Sprintf("%s, probably %s (%s) first", many, alone[0].name(), alone[0].Exit)
 	case len(nodes) == 1 && !first.EndedAt.IsZero() && gone[1].EndedAt.Sub(first.EndedAt) > atOnce:
-		return fmt.Sprintf("%s, probably %s (%s) first", many, first.name(), first.how())
+		return fmt.Sprintf("%s, probably %s (%s) first", many, first.name(), cmp.Or(first.Exit, first.End))
 	}
 	return fmt.Sprintf("%s (%s); which was the first isn't known", many, why)
 }

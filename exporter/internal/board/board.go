@@ -18,6 +18,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -128,19 +129,20 @@ type Board struct {
 	ranks  map[*Rank]*portrait
 	groups map[*World]*group
 
-	order      []*Rank // of the running refresh: all ranks
+	there      map[*Rank]bool            // those of the running refresh
+	order      []*Rank                   // the same
+	worlds     map[*World][]merge.Member // theirs, until its end; their memory is used again
 	describing describing
 
 	outdated             bool   // mpit_pvar_info is to be made anew
 	categories, controls uint64 // of the tallies, when their families were made
-
-	single []*mapping.Series // of a rank, without those of its group; its memory is used again
 }
 
 // New returns a Board on which nothing stands.
 func New(cfg Config) *Board {
 	return &Board{
 		Page: exposition.New(cfg.Drop), cfg: cfg, ranks: map[*Rank]*portrait{}, groups: map[*World]*group{},
+		there: map[*Rank]bool{}, worlds: map[*World][]merge.Member{},
 		describing: describing{described: map[uint32]int{}}, outdated: true,
 	}
 }
@@ -157,12 +159,12 @@ func (b *Board) Close() {
 func (b *Board) Begin(ranks []*Rank, perRank, all int) {
 	b.order = ranks
 	b.describing.begin(ranks, perRank, all)
-	there := make(map[*Rank]bool, len(ranks))
+	clear(b.there)
 	for _, of := range ranks {
-		there[of] = true
+		b.there[of] = true
 	}
 	for of, r := range b.ranks {
-		if !there[of] {
+		if !b.there[of] {
 			b.remove(r)
 		}
 	}

@@ -70,7 +70,6 @@ func (o *owner) Begun() time.Time { return o.begun }
 
 // updateGroups merges what the page has of ranks that are to be shown together, of all ranks that there are.
 func (b *Board) updateGroups() {
-	worlds := make(map[*World][]merge.Member)
 	for _, r := range b.order {
 		m := merge.Member{Key: r.Key, Old: r.Old}
 		if is := b.ranks[r]; is != nil {
@@ -82,18 +81,23 @@ func (b *Board) updateGroups() {
 				}
 			}
 		}
-		worlds[r.World] = append(worlds[r.World], m)
+		b.worlds[r.World] = append(b.worlds[r.World], m)
 	}
-	for w := range b.groups {
-		if worlds[w] == nil {
-			b.dropGroup(w)
+	for w, members := range b.worlds {
+		if len(members) == 0 {
+			delete(b.worlds, w)
+			if b.groups[w] != nil {
+				b.dropGroup(w)
+			}
 		}
 	}
 	for _, r := range b.order { // in their order: groups share what may be had
-		if members := worlds[r.World]; members != nil && b.groups[r.World] != nil {
+		members := b.worlds[r.World]
+		if len(members) > 0 && b.groups[r.World] != nil {
 			b.updateGroup(r.World, members)
 		}
-		delete(worlds, r.World)
+		clear(members) // else a rank that has been removed is held until there are as many again
+		b.worlds[r.World] = members[:0]
 	}
 }
 

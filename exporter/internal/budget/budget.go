@@ -61,7 +61,8 @@ type scope struct {
 	reason mapping.Reason
 }
 
-// left is what is left in each scope for who is of a job, below zero if too much has been given out. Of all series there is some room for the next user, whoever has come before. mu is held.
+// left is what is left in each scope for who is of a job, below zero if too much has been given out. Of all
+// series there is some room for the next user, whoever has come before. mu is held.
 func (b *Budgets) left(job Job) [3]scope {
 	return [...]scope{
 		{b.limits.SeriesPerJob - b.jobs[job], mapping.ReasonJobOverLimit},
