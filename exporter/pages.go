@@ -96,9 +96,9 @@ func (p *page) recover(err *error) {
 func (p *page) make(want readers) *result {
 	b := p.board
 	r := &result{ended: p.refresh()}
-	for w, format := range formatOf {
+	for w := range asValues {
 		if want[w] > 0 {
-			r.bodies[w] = b.Write(format, want[w])
+			r.bodies[w] = b.Write(exposition.Format(w), want[w])
 		}
 	}
 	r.at = p.now().Round(0) // by the wall clock alone

@@ -6,11 +6,8 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/guard"
 )
@@ -18,23 +15,13 @@ import (
 // ranks is what connections, rounds and the page share: the registry behind its lock, and what has a lock of its own.
 type ranks struct {
 	*base
-	tallies
 	registry guard.Mutex[registry]
 }
 
-// tallies are the series that any number of ranks hold together. Each is safe for concurrent use.
-type tallies struct {
-	categories *tally.Tally[categories.Row]
-	controls   *tally.Tally[board.ControlRow]
-}
-
 func newRanks(b *base) *ranks {
-	rs := &ranks{base: b, tallies: tallies{
-		categories: tally.New[categories.Row](categories.MaxRows),
-		controls:   tally.New[board.ControlRow](maxControlRows),
-	}}
+	rs := &ranks{base: b}
 	*rs.registry.Lock() = registry{
-		base: b, tallies: rs.tallies, giveUp: rs.registry.Unlock, table: newTable(), worlds: newWorlds(),
+		base: b, giveUp: rs.registry.Unlock, table: newTable(), worlds: newWorlds(),
 		takers: takers{open: map[taker]bool{}}, finals: map[uint32]int{}, clashes: map[uint32]time.Time{},
 		inquiries: map[uint32]int{},
 	}
@@ -57,7 +44,6 @@ func (rs *ranks) with(do func(g *registry)) {
 // lock comes before it, those of tables such as budgets after it.
 type registry struct {
 	*base
-	tallies
 	giveUp func() // the lock
 
 	table     table

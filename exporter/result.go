@@ -14,18 +14,13 @@ import (
 type way uint8
 
 const (
-	asText way = iota
-	asOpenMetrics
-	asProtobuf
-	asValues // not at all: the reader looks at its series
-	asPoints // metric data of OpenTelemetry
-	ways
+	asText        = way(exposition.Text)
+	asOpenMetrics = way(exposition.OpenMetrics)
+	asProtobuf    = way(exposition.Protobuf)
+	asValues      = asProtobuf + 1 // not at all: the reader looks at its series
+	asPoints      = asValues + 1   // metric data of OpenTelemetry
+	ways          = asPoints + 1
 )
-
-// formatOf is what the page is written as.
-var formatOf = map[way]exposition.Format{
-	asText: exposition.Text, asOpenMetrics: exposition.OpenMetrics, asProtobuf: exposition.Protobuf,
-}
 
 // readers is how many there are that want each.
 type readers [ways]int

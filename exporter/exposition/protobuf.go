@@ -155,6 +155,15 @@ func (w *messageWriter) histogram(s *Sheet, at int) {
 	w.b = append(w.b, w.inner...)
 }
 
+// nativeCount is how many observations the buckets of a native histogram have.
+func nativeCount(h *mapping.Histogram) uint64 {
+	total := h.NativeZero
+	for _, b := range h.Native {
+		total += b.Count
+	}
+	return total
+}
+
 // native writes what makes a histogram a native one.
 func (w *messageWriter) native(h *mapping.Histogram) {
 	w.whole(histogramSchema, protowire.EncodeZigZag(int64(h.Schema)))

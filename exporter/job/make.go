@@ -17,7 +17,6 @@ type maker struct {
 	report    *Report
 	place     func(r *api.RankStatus) string // nil: not known
 	running   bool
-	nodes     map[string]bool
 	programs  map[string]int // how many ranks say so
 	libraries map[string]int
 	calls     map[Called]*Call
@@ -41,9 +40,9 @@ type pair struct {
 
 func newMaker(j Job, place func(r *api.RankStatus) string) *maker {
 	return &maker{
-		place:  place,
-		report: &Report{Format: Format, Job: Job{ID: j.ID, World: j.World, User: j.User, Name: j.Name}},
-		nodes:  map[string]bool{}, programs: map[string]int{}, libraries: map[string]int{},
+		place:    place,
+		report:   &Report{Format: Format, Job: Job{ID: j.ID, World: j.World, User: j.User, Name: j.Name}},
+		programs: map[string]int{}, libraries: map[string]int{},
 		calls: map[Called]*Call{}, bytes: map[who]map[string]float64{}, sizes: map[Called]*sizes{},
 		messages: map[pair]*Messages{}, levels: map[string]*Level{},
 	}
@@ -247,10 +246,10 @@ func (m *maker) addLevel(l Level) {
 
 // done completes the report.
 func (m *maker) done() *Report {
-	r := m.report
+	r, nodes := m.report, map[string]bool{}
 	for i := range r.Ranks {
 		of := &r.Ranks[i]
-		m.nodes[of.Node] = true
+		nodes[of.Node] = true
 		if bytes := m.bytes[of.who()]; bytes != nil {
 			of.Bytes = bytes
 		}
@@ -258,7 +257,7 @@ func (m *maker) done() *Report {
 			of.Threads = nil // all have been in MPI_Finalize, and it is over
 		}
 	}
-	r.Job.Nodes = len(m.nodes)
+	r.Job.Nodes = len(nodes)
 	r.Job.Program, r.Job.Library = mostOf(m.programs), mostOf(m.libraries)
 	if m.running {
 		r.Job.Ended = nil

@@ -1,7 +1,10 @@
 package job
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -119,6 +122,22 @@ type Bucket struct {
 
 // LargestSize stands for sizes above the last bound, as JSON has no infinity.
 const LargestSize = math.MaxFloat64
+
+// Read reads a report, as JSON or from a page that has it as JSON.
+func Read(text []byte) (*Report, error) {
+	const begin, end = `<script type="application/json" id="report">`, `</script>`
+	if _, after, is := bytes.Cut(text, []byte(begin)); is {
+		text, _, _ = bytes.Cut(after, []byte(end))
+	}
+	r := &Report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("this is no report, neither as JSON nor as a page: %w", err)
+	}
+	if r.Format != Format {
+		return nil, fmt.Errorf("this is a report of format %d; this version reads %d", r.Format, Format)
+	}
+	return r, nil
+}
 
 // Written is the report as files have it: each rank has its functions, and calls don't have their ranks.
 func (r *Report) Written() *Report {

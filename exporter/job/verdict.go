@@ -231,13 +231,7 @@ func (r *Report) crashed(v *Verdict) bool {
 // Believe has the verdict say what was said of the job while it ran, for a report whose figures alone don't tell who
 // waits for whom, nor which rank ended first. Where nothing was said (nil), it names no rank.
 func (r *Report) Believe(said *Verdict) {
-	v := &r.Verdict
-	named := func(v *Verdict) int {
-		if v.Late == nil {
-			return -1
-		}
-		return v.Late.Rank
-	}
+	v, none := &r.Verdict, &LateRank{Rank: -1}
 	switch {
 	case v.State == Crashed:
 		for i := range r.Ranks {
@@ -253,7 +247,7 @@ func (r *Report) Believe(said *Verdict) {
 		if v.Efficiency.Parallel >= Efficient {
 			said.State = Healthy
 		}
-	case said.State == v.State && named(said) == named(v):
+	case said.State == v.State && cmp.Or(said.Late, none).Rank == cmp.Or(v.Late, none).Rank:
 		return // it says the same in more words
 	}
 	v.State, v.Late, v.Text = said.State, said.Late, ""
