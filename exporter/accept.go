@@ -14,12 +14,6 @@ import (
 // limit, that ends and begins again with each of them.
 const acceptLogInterval = time.Minute
 
-// mayLog says whether it may be logged again that connections can't be accepted.
-func (e *Exporter) mayLog(now time.Time) bool {
-	last := e.logged.Load()
-	return now.UnixNano()-last >= int64(acceptLogInterval) && e.logged.CompareAndSwap(last, now.UnixNano())
-}
-
 // maxArriving is how many connections are being identified, or are at the registry's lock for the first time, at the
 // same time. However many users come at once, most of the machine is left to rounds.
 const maxArriving = 2
@@ -57,8 +51,7 @@ func (e *Exporter) admit(ctx context.Context, s *mpit.Session) (c *connection, o
 		return c, nil
 	}
 	s.OnAnswer(func() { c.takeAnswered(ctx) })
-	old, err = c.connect()
-	if err != nil {
+	if c.with(func(g *registry) { c.rank, old, err = g.connect(c.line, c.who) }); err != nil {
 		e.log.Debug("refused a rank", "user", user, "pid", peer.PID, "err", err)
 		return nil, nil
 	}

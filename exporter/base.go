@@ -11,7 +11,9 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/work"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
@@ -30,6 +32,10 @@ type base struct {
 	work    *work.Work
 	rules   atomic.Pointer[ruling]
 	started time.Time
+
+	// The series that any number of ranks hold together.
+	categories *tally.Tally[categories.Row]
+	controls   *tally.Tally[board.ControlRow]
 
 	now     func() time.Time
 	newRank func(m *variables.Mapper, p variables.Process) figures
@@ -59,9 +65,6 @@ type figures interface {
 	Close()
 }
 
-// mapper returns the one that is in force.
-func (b *base) mapper() *variables.Mapper { return b.rules.Load().mapper }
-
 func (b *base) drop(reason string, n int) { b.self.Dropped.WithLabelValues(reason).Add(float64(n)) }
 
 func (b *base) countProtocolError(err error) {
@@ -90,3 +93,10 @@ func (b *base) panicked(message string, value any, attrs ...any) {
 
 // Identity is what tells the series of one rank from those of all others on the node.
 type Identity = identity.Identity
+
+// Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
+type Family = board.Family
+
+// Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these
+// names.
+func Families() []Family { return board.Families() }

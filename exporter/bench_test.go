@@ -25,6 +25,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"golang.org/x/sys/unix"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
@@ -208,7 +209,7 @@ func BenchmarkExposition(b *testing.B) {
 				done() // the page knows the ranks
 			}
 			render := func() {
-				body := e.pages.page.Lock().board.Write(formatOf[f.way], 1)
+				body := e.pages.page.Lock().board.Write(exposition.Format(f.way), 1)
 				e.pages.page.Unlock()
 				body.Release()
 			}

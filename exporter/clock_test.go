@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -18,7 +19,7 @@ func createdTimes(t *testing.T, n *node) map[string]time.Time {
 	t.Helper()
 	times := map[string]time.Time{}
 	for _, f := range decoded(t, n.Handler()) {
-		if strings.HasPrefix(f.GetName(), Prefix) {
+		if strings.HasPrefix(f.GetName(), board.Prefix) {
 			continue
 		}
 		for _, m := range f.Metric {

@@ -87,27 +87,14 @@ func (c Config) complete() (Config, error) {
 	if c.Mapper == nil {
 		return c, errors.New("Config.Mapper is nil")
 	}
-	for _, limit := range []struct {
-		name  string
-		value *int
-		def   int
-	}{
-		{"MaxEnded", &c.MaxEnded, DefaultMaxEnded},
-		{"MaxRanks", &c.MaxRanks, DefaultMaxRanks},
-	} {
-		if *limit.value < 0 {
-			return c, fmt.Errorf("%s is negative: %d", "Config."+limit.name, *limit.value)
-		}
-		*limit.value = cmp.Or(*limit.value, limit.def)
+	if err := errors.Join(
+		orDefault("MaxEnded", &c.MaxEnded, DefaultMaxEnded),
+		orDefault("MaxRanks", &c.MaxRanks, DefaultMaxRanks),
+		orDefault("Retention", &c.Retention, DefaultRetention),
+		orDefault("ControlVariableInterval", &c.ControlVariableInterval, DefaultControlVariableInterval),
+	); err != nil {
+		return c, err
 	}
-	if c.Retention < 0 {
-		return c, fmt.Errorf("Config.Retention is negative: %v", c.Retention)
-	}
-	c.Retention = cmp.Or(c.Retention, DefaultRetention)
-	if c.ControlVariableInterval < 0 {
-		return c, fmt.Errorf("Config.ControlVariableInterval is negative: %v", c.ControlVariableInterval)
-	}
-	c.ControlVariableInterval = cmp.Or(c.ControlVariableInterval, DefaultControlVariableInterval)
 	if slices.Contains(c.ControlVariables, "") {
 		return c, errors.New("Config.ControlVariables: a pattern is empty")
 	}
@@ -116,6 +103,15 @@ func (c Config) complete() (Config, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c, nil
+}
+
+// orDefault puts a default in the place of zero.
+func orDefault[T int | time.Duration](name string, value *T, def T) error {
+	if *value < 0 {
+		return fmt.Errorf("Config.%s is negative: %v", name, *value)
+	}
+	*value = cmp.Or(*value, def)
+	return nil
 }
 
 // tuning is what nobody but a test changes.

@@ -65,15 +65,6 @@ func (c *connection) end(ctx context.Context) {
 	}
 }
 
-// connect finds the rank, or makes it, and gives it this connection in place of the old one. With an error, it is
-// refused.
-func (c *connection) connect() (old *line, err error) {
-	g := c.lock()
-	defer g.unlock()
-	c.rank, old, err = g.connect(c.line, c.who)
-	return old, err
-}
-
 // disconnect notes the end of the connection, and lets those go who wait for an answer that nobody will take in.
 // Nobody asks any more.
 func (c *connection) disconnect() {
@@ -165,26 +156,21 @@ func (c *connection) push(ctx context.Context) {
 
 	ctx, cancel := context.WithTimeout(ctx, pushTimeout)
 	defer cancel()
-	var again outbox
-	if todo.selection {
-		if err := s.Select(ctx, todo.def, todo.ids); err != nil {
-			again.selection = true
-			c.log.Debug("selecting variables failed", append(r.attrs(), "err", err)...)
+	failed := func(doing string, err error) bool {
+		if err != nil {
+			c.log.Debug(doing+" variables failed", append(r.attrs(), "err", err)...)
 		}
+		return err != nil
 	}
-	if len(todo.open) > 0 {
-		if err := s.Open(ctx, todo.open); err != nil {
-			again.open = todo.open
-			c.log.Debug("opening variables failed", append(r.attrs(), "err", err)...)
-		}
+	again := todo.selection && failed("selecting", s.Select(ctx, todo.def, todo.ids))
+	if len(todo.open) == 0 || !failed("opening", s.Open(ctx, todo.open)) {
+		todo.open = nil
 	}
-	if again.selection || len(again.open) > 0 { // the next round tries again
-		g := c.lock()
-		defer g.unlock()
-		r.send.selection = r.send.selection || again.selection
-		if r.send.open == nil {
-			r.send.open = again.open
-		}
+	g = c.lock()
+	defer g.unlock()
+	r.send.selection = r.send.selection || again // the next round tries again
+	if r.send.open == nil {
+		r.send.open = todo.open
 	}
 }
 

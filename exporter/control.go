@@ -9,19 +9,14 @@ func (e *Exporter) Control() *control.Server { return e.control }
 
 func newControl(e *Exporter) *control.Server {
 	return control.New(control.Config{
-		Ranks: controlled{e},
-		Log:   e.log,
-		User:  e.users.Name,
+		Targets: e.targets, Written: e.written, Log: e.log, User: e.users.Name,
 		Count: func(result string) { e.self.CvarWrites.WithLabelValues(result).Inc() },
 	})
 }
 
-// controlled is the ranks of an Exporter as the control socket has them.
-type controlled struct{ e *Exporter }
-
-// Targets are the ranks that are connected.
-func (c controlled) Targets() []control.Target {
-	g := c.e.lock()
+// targets are the ranks that are connected.
+func (e *Exporter) targets() []control.Target {
+	g := e.lock()
 	defer g.unlock()
 	var list []control.Target
 	for _, r := range g.table.connected() {
@@ -34,11 +29,11 @@ func (c controlled) Targets() []control.Target {
 	return list
 }
 
-// Written has the control variables of ranks read anew, so that mpit_cvar_ranks shows what they have, not what was
+// written has the control variables of ranks read anew, so that mpit_cvar_ranks shows what they have, not what was
 // asked for. It returns at once; the values are on the page soon, and only those that Config.ControlVariables names.
 // Ranks that have gone are left out.
-func (c controlled) Written(ids ...Identity) {
-	g := c.e.lock()
+func (e *Exporter) written(ids ...Identity) {
+	g := e.lock()
 	defer g.unlock()
 	for _, id := range ids {
 		if i, found := g.table.find(id); found {

@@ -24,7 +24,7 @@ func TestControlOfRealRanks(t *testing.T) {
 	ended := mpittest.New(small("2", 0))
 	n.connect(ended)
 	n.finish(ended, mpit.EndFinalize)
-	targets := controlled{n.Exporter}.Targets()
+	targets := n.targets()
 	require.Len(t, targets, 2, "an ended one is not asked")
 	assert.Equal(t, Identity{JobID: "1", World: "0", User: "alice", Rank: 1}, targets[1].ID)
 	assert.Equal(t, ownUID, targets[1].UID)

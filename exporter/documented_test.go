@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/catalogue"
@@ -85,7 +86,7 @@ func outcomes(t *testing.T, of []*catalogue.Catalogue) []*outcome {
 		n, _ := startLibrary(t, c)
 		labels := map[string]string{}
 		for _, f := range decoded(t, n.Handler()) {
-			if Reserved(f.GetName()) {
+			if board.Reserved(f.GetName()) {
 				continue
 			}
 			var names []string

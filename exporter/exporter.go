@@ -15,8 +15,8 @@
 //   - what happens: registry.go (ranks come and go, and who waits for their last values), connection.go (what passes
 //     between a rank and the registry), inquiry.go (what else ranks are asked), round.go (asking all for a sample),
 //     pages.go (making the page) and result.go (what readers get);
-//   - what programs call: exporter.go, accept.go (who is let in), new.go, reload.go, handler.go, otel.go, source.go
-//     and control.go.
+//   - what programs call: exporter.go, accept.go (who is let in), reload.go, handler.go, otel.go, source.go and
+//     control.go.
 package exporter
 
 import (
@@ -25,11 +25,23 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/work"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -42,12 +54,55 @@ type Exporter struct {
 	rounds rounds
 	pages  *pages
 
-	logged    atomic.Int64 // when it was that connections can't be accepted, in nanoseconds
+	logging   rate.Sometimes // that connections can't be accepted
 	door      *door
 	lending   lending
 	api       http.Handler
 	control   *control.Server
 	reloading sync.Mutex // held while rules come into force
+}
+
+// New returns an Exporter without ranks.
+func New(cfg Config) (*Exporter, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
+	}
+	names, err := identity.Compile(cfg.Identity)
+	if err != nil {
+		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
+	}
+	budgets, err := budget.New(cfg.Limits)
+	if err != nil {
+		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
+	}
+	b := &base{
+		cfg:     cfg,
+		log:     cfg.Logger,
+		self:    self.New(),
+		users:   identity.NewUsers(cfg.UserName),
+		budgets: budgets,
+
+		categories: tally.New[categories.Row](categories.MaxRows),
+		controls:   tally.New[board.ControlRow](maxControlRows),
+
+		started: time.Now(),
+		now:     time.Now,
+		newRank: func(m *variables.Mapper, p variables.Process) figures { return series.NewRank(m, p) },
+		proc:    os.DirFS("/proc"),
+		tuning:  usual(),
+	}
+	b.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
+	b.work = work.New(maxWork, workRate, func() time.Time { return b.now() }) // which tests change
+	rs := newRanks(b)
+	e := &Exporter{ranks: rs, pages: newPages(rs), door: newDoor(),
+		logging: rate.Sometimes{Interval: acceptLogInterval}}
+	e.rounds.ranks, e.rounds.pages = rs, e.pages
+	e.control = newControl(e)
+	e.api = api.Handler(source{e}, api.NewTurns(), e.log)
+	e.self.ReloadSucceeded(e.now())
+	e.self.ShowLimits(budgets.Limits())
+	return e, nil
 }
 
 // Serve accepts ranks from l until ctx ends. It returns nil then, else why the listener failed.
@@ -61,8 +116,10 @@ func (e *Exporter) Serve(ctx context.Context, l *mpit.Listener) error {
 // refuseConnection counts a connection that never became a session.
 func (e *Exporter) refuseConnection(peer mpit.Peer, err error) {
 	e.countProtocolError(err)
-	if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "accept" && e.mayLog(time.Now()) {
-		e.log.Error("Connections of ranks can't be accepted; they come again until they can", "err", err)
+	if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "accept" {
+		e.logging.Do(func() {
+			e.log.Error("Connections of ranks can't be accepted; they come again until they can", "err", err)
+		})
 	}
 	e.log.Debug("refused a connection", "uid", peer.UID, "pid", peer.PID, "err", err)
 }
@@ -86,6 +143,20 @@ func (e *Exporter) serveSession(ctx context.Context, s *mpit.Session) {
 // values nobody has got. It asks none of them. An exporter that serves one job has nothing left to do when both are
 // zero.
 func (e *Exporter) Remaining() (living, untaken int) {
-	e.with(func(g *registry) { living, untaken = g.remaining() })
+	g := e.lock()
+	defer g.unlock()
+	g.expire()
+	now := g.now()
+	for _, r := range g.table.ordered {
+		switch {
+		case r.end == mpit.EndNone:
+			living++
+		case g.takers.want(r, now):
+			untaken++
+		}
+	}
+	for _, n := range g.finals {
+		living += n
+	}
 	return living, untaken
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
@@ -30,8 +31,8 @@ func TestFamiliesAreSortedAndReserved(t *testing.T) {
 	families := Families()
 	assert.True(t, slices.IsSortedFunc(families, func(a, b Family) int { return strings.Compare(a.Name, b.Name) }))
 	for i, f := range families {
-		assert.True(t, Reserved(f.Name))
-		assert.True(t, Reserved(strings.TrimSuffix(f.Name, "_total")+"_total"),
+		assert.True(t, board.Reserved(f.Name))
+		assert.True(t, board.Reserved(strings.TrimSuffix(f.Name, "_total")+"_total"),
 			"a counter of that name is the same family in OpenMetrics")
 		assert.NotEmpty(t, f.Help)
 		assert.False(t, i > 0 && families[i-1].Name == f.Name, "%s stands twice", f.Name)
@@ -39,8 +40,8 @@ func TestFamiliesAreSortedAndReserved(t *testing.T) {
 			assert.NotContains(t, []string{"job", "instance"}, label, "these belong to the scraper")
 		}
 	}
-	assert.True(t, Reserved("mpit_exporter_build_info"), "whatever begins so")
-	assert.False(t, Reserved("mpit_exported"))
+	assert.True(t, board.Reserved("mpit_exporter_build_info"), "whatever begins so")
+	assert.False(t, board.Reserved("mpit_exported"))
 }
 
 // What any series may have can't be a label that a rule gives.
@@ -65,7 +66,7 @@ func TestMappingRefusesReservedNames(t *testing.T) {
 			for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
 				v := mpit.Variable{Name: name, Class: class, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8}
 				if metric, _, ok := mapper.Metric(mapping.Library{}, v); ok {
-					assert.False(t, Reserved(metric.Name), "%s %s becomes %s", class, name, metric.Name)
+					assert.False(t, board.Reserved(metric.Name), "%s %s becomes %s", class, name, metric.Name)
 				}
 			}
 		}
@@ -104,7 +105,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		for _, l := range f.Labels {
 			labels = append(labels, "`"+l+"`")
 		}
-		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, strings.ToLower(f.Type.String()),
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, f.Type.String(),
 			strings.Join(labels, ", "), f.Help)
 	}
 	checkWritten(t, "metrics.md", docBegin, want.String())

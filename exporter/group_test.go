@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
@@ -105,7 +106,7 @@ func TestGoldenOfRanksTogether(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	var page strings.Builder
 	for line := range strings.Lines(w.Body.String()) {
-		if !strings.Contains(line, Prefix) {
+		if !strings.Contains(line, board.Prefix) {
 			page.WriteString(line)
 		}
 	}

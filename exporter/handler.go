@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
@@ -80,7 +79,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer r.release()
-	defer e.lending.add(r.page, w, e.lent)()
+	defer e.lending.add(r.bodies[r.way], w, e.lent)()
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Add("Vary", "Accept, Accept-Encoding")
 	if err := r.send(w, req); err != nil {
@@ -96,10 +95,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // rendered is the page as one client gets it.
 type rendered struct {
+	*lease
 	response *body.Response // in memory that is lent until release
-	page     *body.Body     // that most of it is of
-	ended    []ending
-	release  func()
 }
 
 // wayOf says how the page is written in this format.
@@ -132,28 +129,17 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 	}()
 
 	page, families := l.bodies[w], l.own
-	foreign := map[*dto.MetricFamily]bool{}
 	for i, g := range h.extra {
 		more, err := g.Gather()
 		if err != nil {
 			h.e.log.Warn("an extra gatherer failed", "number", i, "err", err)
 		}
-		for _, f := range more {
-			foreign[f] = true
-		}
 		families = mergeFamilies(families, more)
 	}
 
 	var own bytes.Buffer
-	// The exporter's own names need no escaping, and looking at each series to find that out costs as much as a
-	// rendering.
-	plain := expfmt.NewEncoder(&own, format.WithEscapingScheme(model.NoEscaping))
-	escaping := expfmt.NewEncoder(&own, format)
+	encoder := expfmt.NewEncoder(&own, format)
 	for _, f := range families {
-		encoder := plain
-		if foreign[f] {
-			encoder = escaping
-		}
 		if len(f.Metric) == 0 || page.Has(f.GetName()) {
 			continue
 		}
@@ -164,7 +150,7 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		own.WriteString("# EOF\n")
 	}
-	return &rendered{response: page.Response(own.Bytes()), page: page, ended: l.ended, release: l.release}, nil
+	return &rendered{l, page.Response(own.Bytes())}, nil
 }
 
 // mergeFamilies merges two lists; where a name stands in both, the first's stays. The result is sorted by name.

@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -93,7 +94,7 @@ func TestGoldenOfAnEndedRank(t *testing.T) {
 	n.finish(r, mpit.EndFinalize)
 	var page strings.Builder
 	for line := range strings.Lines(get(n.Handler(), "/metrics").Body.String()) {
-		if !strings.Contains(line, Prefix) {
+		if !strings.Contains(line, board.Prefix) {
 			page.WriteString(line)
 		}
 	}
@@ -108,7 +109,7 @@ func TestGoldenOpenMetrics(t *testing.T) {
 		"application/openmetrics-text; version=1.0.0; charset=utf-8"))
 	var page strings.Builder
 	for line := range strings.Lines(w.Body.String()) {
-		if !strings.Contains(line, Prefix) {
+		if !strings.Contains(line, board.Prefix) {
 			page.WriteString(line)
 		}
 	}
@@ -222,7 +223,7 @@ func TestFormatsAgree(t *testing.T) {
 	protobuf := valuesOf(list)
 	for _, f := range list {
 		for _, m := range f.Metric {
-			if f.GetType() == dto.MetricType_COUNTER && !strings.HasPrefix(f.GetName(), Prefix) {
+			if f.GetType() == dto.MetricType_COUNTER && !strings.HasPrefix(f.GetName(), board.Prefix) {
 				assert.NotNil(t, m.Counter.CreatedTimestamp, "%s: protobuf always has created timestamps", f.GetName())
 			}
 		}
@@ -240,7 +241,7 @@ func TestFormatsAgree(t *testing.T) {
 
 	stable := 0
 	for key, value := range text {
-		if strings.HasPrefix(key, Prefix) || strings.HasPrefix(key, "mpit_rank_agent_") {
+		if strings.HasPrefix(key, board.Prefix) || strings.HasPrefix(key, "mpit_rank_agent_") {
 			continue // these count the scrapes
 		}
 		stable++

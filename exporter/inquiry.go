@@ -150,27 +150,20 @@ func (c *connection) inquire(ctx context.Context, what inquiry) {
 
 // takeCategories takes the answer in. A rank that did not give one leaves what is known, and lets another be asked.
 func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
-	g := rs.lock()
-	known := g.table.byID[r.Key] == r
-	if known && err != nil {
-		g.categoriesFailed(r, err)
-	}
-	g.unlock()
-	if !known || err != nil {
-		return
-	}
 	f := r.facts.Load()
 	rows, over := categories.Rows(list, f.Variables, f.Infos)
-	g = rs.lock()
+	g := rs.lock()
 	defer g.unlock()
-	if g.table.byID[r.Key] != r {
-		return // the world may have gone with it
+	switch w := r.world; {
+	case g.table.byID[r.Key] != r: // the world may have gone with it
+	case err != nil:
+		g.categoriesFailed(r, err)
+	default:
+		w.asking = false
+		var more int
+		w.rows, more = rs.categories.Replace(w.UID, w.rows, rows)
+		exposition.CountMore(rs.drop, w.left, self.DroppedBound, over+more)
 	}
-	w := r.world
-	w.asking = false
-	var more int
-	w.rows, more = rs.categories.Replace(w.UID, w.rows, rows)
-	exposition.CountMore(rs.drop, w.left, self.DroppedBound, over+more)
 }
 
 // takeControls takes a rank's control variables in. If they could not be read, the last ones stand.

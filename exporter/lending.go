@@ -40,11 +40,9 @@ func (ls *lending) add(of *body.Body, w http.ResponseWriter, most int) (leave fu
 			l.end()
 		}
 	}
-	return func() { ls.remove(l) }
-}
-
-func (ls *lending) remove(l *loan) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	ls.list = slices.DeleteFunc(ls.list, func(other *loan) bool { return other == l })
+	return func() {
+		ls.mu.Lock()
+		defer ls.mu.Unlock()
+		ls.list = slices.DeleteFunc(ls.list, func(other *loan) bool { return other == l })
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -117,7 +118,7 @@ func variablesOnly(page string) string {
 	for line := range strings.Lines(page) {
 		name := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE "), "# UNIT ")
 		name = name[:strings.IndexAny(name+" ", " {\n")]
-		own := strings.HasPrefix(name, Prefix) || strings.HasPrefix(name, "# ")
+		own := strings.HasPrefix(name, board.Prefix) || strings.HasPrefix(name, "# ")
 		for _, f := range Families() {
 			of := strings.TrimSuffix(f.Name, "_total")
 			own = own || name == f.Name || name == of || name == of+"_created"
@@ -267,7 +268,7 @@ func TestTimersOfMPICHAreExact(t *testing.T) {
 			for format, page := range map[string]map[string]*dto.MetricFamily{"text": text, "protobuf": protobuf} {
 				found := 0
 				for name, f := range page {
-					if f.GetType() != dto.MetricType_HISTOGRAM || strings.HasPrefix(name, Prefix) {
+					if f.GetType() != dto.MetricType_HISTOGRAM || strings.HasPrefix(name, board.Prefix) {
 						continue
 					}
 					for _, m := range f.Metric {

@@ -179,7 +179,8 @@ func TestWhatIsLeftOutIsNotRead(t *testing.T) {
 
 func (n *node) changeLimits(l rules.Limits) {
 	n.t.Helper()
-	require.NoError(n.t, n.setLimits(l))
+	require.NoError(n.t, n.budgets.SetLimits(l))
+	n.self.ShowLimits(n.budgets.Limits())
 }
 
 // Limits are for what comes: lower ones take nothing, higher ones give nothing to what is there.
@@ -207,7 +208,7 @@ func TestLimitsChange(t *testing.T) {
 	want(20, 20, 20)
 	assert.Equal(t, 5, pvars(n.scrape(), "1", 3))
 
-	require.EqualError(t, n.setLimits(rules.Limits{Series: -1}), "limit series is below zero: -1")
+	require.EqualError(t, n.budgets.SetLimits(rules.Limits{Series: -1}), "limit series is below zero: -1")
 	assert.Equal(t, rules.Limits{}.WithDefaults(), n.budgets.Limits(), "the old ones stay")
 }
 

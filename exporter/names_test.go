@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/otlptranslator"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,11 +13,11 @@ import (
 )
 
 // translatedType is how a receiver of Prometheus' takes a family of that type here.
-func translatedType(kind dto.MetricType, adds bool) otlptranslator.MetricType {
+func translatedType(kind mapping.Kind, adds bool) otlptranslator.MetricType {
 	switch {
-	case kind == dto.MetricType_COUNTER:
+	case kind == mapping.KindCounter:
 		return otlptranslator.MetricTypeMonotonicCounter
-	case kind == dto.MetricType_HISTOGRAM:
+	case kind == mapping.KindHistogram:
 		return otlptranslator.MetricTypeHistogram
 	case adds:
 		return otlptranslator.MetricTypeNonMonotonicCounter
@@ -37,7 +36,7 @@ func TestOwnFamiliesInOpenTelemetry(t *testing.T) {
 		assert.Empty(t, seen[name], "%s and %s are both %s", f.Name, seen[name], name)
 		seen[name] = f.Name
 		assert.NotEqual(t, "1", unit, "%s: that is for ratios", name)
-		if f.Type == dto.MetricType_COUNTER {
+		if f.Type == mapping.KindCounter {
 			assert.NotEmpty(t, unit, "%s: say what it counts, such as {rank}", f.Name)
 		}
 	}
@@ -79,10 +78,7 @@ func TestShippedRulesInOpenTelemetry(t *testing.T) {
 				continue
 			}
 			found++
-			kind := map[mapping.Kind]dto.MetricType{
-				mapping.KindCounter: dto.MetricType_COUNTER, mapping.KindHistogram: dto.MetricType_HISTOGRAM,
-				mapping.KindGauge: dto.MetricType_GAUGE, mapping.KindUntyped: dto.MetricType_UNTYPED,
-			}[m.Kind]
+			kind := m.Kind
 			require.Equal(t, m.Name, prometheusName(t, m.OTelName, m.Unit,
 				translatedType(kind, m.OTelKind == mapping.OTelSum)), "%+v", m)
 			if other := seen[m.OTelName]; other != "" {
@@ -91,9 +87,9 @@ func TestShippedRulesInOpenTelemetry(t *testing.T) {
 			seen[m.OTelName] = m.Name
 			assert.Empty(t, own[m.OTelName], m.OTelName)
 			// What is asked of mapping.Metric here is not looked at again when points are made.
-			assert.Equal(t, kind == dto.MetricType_HISTOGRAM, m.OTelKind == mapping.OTelHistogram, m.Name)
-			assert.Equal(t, kind == dto.MetricType_COUNTER || kind == dto.MetricType_HISTOGRAM, m.Monotonic, m.Name)
-			assert.True(t, kind != dto.MetricType_COUNTER || m.OTelKind == mapping.OTelSum, m.Name)
+			assert.Equal(t, kind == mapping.KindHistogram, m.OTelKind == mapping.OTelHistogram, m.Name)
+			assert.Equal(t, kind == mapping.KindCounter || kind == mapping.KindHistogram, m.Monotonic, m.Name)
+			assert.True(t, kind != mapping.KindCounter || m.OTelKind == mapping.OTelSum, m.Name)
 		}
 	}
 	assert.Greater(t, found, 1000)

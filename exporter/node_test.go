@@ -236,7 +236,7 @@ func (n *node) deadlineAfter(ranks ...*mpittest.Rank) (ctx context.Context, stop
 		}
 		g := n.lock()
 		defer g.unlock()
-		for _, a := range s.questions.all() {
+		for _, a := range s.questions {
 			if slices.ContainsFunc(a.list, func(q *question) bool { return awaited[q.rank.Key] && !q.taken }) {
 				return false
 			}

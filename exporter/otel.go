@@ -18,15 +18,6 @@ type OTelConfig struct {
 	Extra prometheus.Gatherer
 }
 
-// scopes is metric data with whose they are; nothing where there are none.
-func (cfg OTelConfig) scopes(metrics []metricdata.Metrics) []metricdata.ScopeMetrics {
-	if len(metrics) == 0 {
-		return nil
-	}
-	scope := instrumentation.Scope{Name: exposition.ScopeName, Version: cfg.Version}
-	return []metricdata.ScopeMetrics{{Scope: scope, Metrics: metrics}}
-}
-
 // errReaderClosed is all that a closed reader has to say.
 var errReaderClosed = errors.New("exporter: reading metric data: the reader is closed")
 
@@ -55,14 +46,27 @@ func (e *Exporter) OTelReader(cfg OTelConfig) *OTelReader {
 //
 // The only errors are a canceled ctx and bugs, and that the reader is closed.
 func (r *OTelReader) Read(ctx context.Context) (scopes []metricdata.ScopeMetrics, delivered func(), err error) {
-	if !r.open() {
+	var open bool
+	if r.e.with(func(g *registry) { open = g.takers.open[r.ended] }); !open {
 		return nil, func() {}, errReaderClosed
 	}
 	l, err := r.e.rounds.gather(ctx, asPoints)
 	if err != nil {
 		return nil, func() {}, err
 	}
-	return r.cfg.scopes(r.e.pointsOf(l, r.cfg)), func() { r.took(l.ended) }, nil
+	metrics := <-l.data
+	if r.cfg.Extra != nil {
+		extra, err := r.cfg.Extra.Gather()
+		if err != nil {
+			r.e.log.Warn("a reader's extra gatherer failed", "err", err)
+		}
+		metrics = append(metrics, exposition.OwnPoints(extra, nil, l.at, r.e.started)...)
+	}
+	if len(metrics) > 0 {
+		scope := instrumentation.Scope{Name: exposition.ScopeName, Version: r.cfg.Version}
+		scopes = []metricdata.ScopeMetrics{{Scope: scope, Metrics: metrics}}
+	}
+	return scopes, func() { r.took(l.ended) }, nil
 }
 
 // Ended gets a value when a rank has ended since the last was taken. It is never closed.
@@ -75,24 +79,6 @@ func (r *OTelReader) Close() {
 			g.closeTaker(r.ended)
 		}
 	})
-}
-
-func (r *OTelReader) open() bool {
-	g := r.e.lock()
-	defer g.unlock()
-	return g.takers.open[r.ended]
-}
-
-// pointsOf is a reader's copy of the metric data, with what its extra gatherer has; it is called once.
-func (e *Exporter) pointsOf(l *lease, cfg OTelConfig) []metricdata.Metrics {
-	if cfg.Extra == nil {
-		return l.points()
-	}
-	extra, err := cfg.Extra.Gather()
-	if err != nil {
-		e.log.Warn("a reader's extra gatherer failed", "err", err)
-	}
-	return append(l.points(), exposition.OwnPoints(extra, nil, l.at, e.started)...)
 }
 
 // took notes that the reader has delivered what these ended ranks have left.

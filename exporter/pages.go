@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
@@ -94,22 +96,24 @@ func (p *page) recover(err *error) {
 func (p *page) make(want readers) *result {
 	b := p.board
 	r := &result{ended: p.refresh()}
-	for w, format := range formatOf {
+	for w := range asValues {
 		if want[w] > 0 {
-			r.bodies[w] = b.Write(format, want[w])
+			r.bodies[w] = b.Write(exposition.Format(w), want[w])
 		}
 	}
 	r.at = p.now().Round(0) // by the wall clock alone
-	for range want[asPoints] {
-		r.data.list = append(r.data.list, b.Points(r.at))
+	points := make([][]metricdata.Metrics, want[asPoints])
+	for i := range points {
+		points[i] = b.Points(r.at)
 	}
 	p.setSelf()
 	var err error
 	if r.own, err = p.self.Gather(); err != nil {
 		p.log.Error("gathering the exporter's metrics of itself failed", "err", err)
 	}
-	for i, list := range r.data.list {
-		r.data.list[i] = append(list, exposition.OwnPoints(r.own, board.ByName(), r.at, p.started)...)
+	r.data = make(chan []metricdata.Metrics, len(points))
+	for _, list := range points {
+		r.data <- append(list, exposition.OwnPoints(r.own, board.ByName(), r.at, p.started)...)
 	}
 	return r
 }
@@ -161,7 +165,7 @@ func (p *page) copy(v *view, c *contents, ended []ending) []ending {
 	r := &v.rank.Rank
 	up := v.state.live() && c != nil
 	if c != nil {
-		if !c.guard("making its series", func() { p.board.Update(r, c.shown(), v.rank.facts.Load()) }) {
+		if !c.guard("making its series", func() { p.board.Update(r, c.figures, v.rank.facts.Load()) }) {
 			p.board.Forget(r)
 			p.board.Update(r, nil, v.rank.facts.Load())
 			up = false

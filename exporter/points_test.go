@@ -200,8 +200,9 @@ func (n *node) eachWay() (families []*dto.MetricFamily, points []metricdata.Metr
 	want[asProtobuf], want[asPoints] = 1, 1
 	r, err := n.pages.commit(&questions{}, want)
 	require.NoError(n.t, err)
-	startsAreKnown(n.t, r.data.list[0])
-	return mergeFamilies(familiesOf(r.bodies[asProtobuf]), r.own), r.data.list[0]
+	metrics := <-r.data
+	startsAreKnown(n.t, metrics)
+	return mergeFamilies(familiesOf(r.bodies[asProtobuf]), r.own), metrics
 }
 
 // sameSaid compares the page in two ways, series by series.

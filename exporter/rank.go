@@ -157,17 +157,6 @@ func (r *rank) attrs() []any {
 	return []any{"jobid", r.ID.JobID, "world", r.ID.World, "rank", r.ID.Rank, "dup", r.ID.Dup, "user", r.About.User}
 }
 
-// job is whose budget its series count for.
-func (r *rank) job() budget.Job { return budget.Job{ID: r.ID.JobID, UID: r.UID} }
-
-// leftAt is when a rank without a connection ended, or lost it.
-func (r *attendance) leftAt() time.Time {
-	if r.end == mpit.EndNone {
-		return r.gone
-	}
-	return r.ended
-}
-
 // live says whether all series of a rank in this state stand on the page; else the lasting ones alone.
 func (s rankState) live() bool {
 	return s == stateUp || s == stateBusy || s == statePassive || s == statePaused

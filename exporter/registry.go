@@ -2,42 +2,26 @@ package exporter
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/guard"
-)
-
-var (
-	errOtherUser    = errors.New("another user has a rank with the same id")
-	errTooManyRanks = errors.New("the user has too many ranks")
 )
 
 // ranks is what connections, rounds and the page share: the registry behind its lock, and what has a lock of its own.
 type ranks struct {
 	*base
-	tallies
 	registry guard.Mutex[registry]
 }
 
-// tallies are the series that any number of ranks hold together. Each is safe for concurrent use.
-type tallies struct {
-	categories *tally.Tally[categories.Row]
-	controls   *tally.Tally[board.ControlRow]
-}
-
 func newRanks(b *base) *ranks {
-	rs := &ranks{base: b, tallies: tallies{
-		categories: tally.New[categories.Row](categories.MaxRows),
-		controls:   tally.New[board.ControlRow](maxControlRows),
-	}}
+	rs := &ranks{base: b}
 	*rs.registry.Lock() = registry{
-		base: b, tallies: rs.tallies, giveUp: rs.registry.Unlock, table: newTable(), worlds: newWorlds(),
+		base: b, giveUp: rs.registry.Unlock, table: newTable(), worlds: newWorlds(),
 		takers: takers{open: map[taker]bool{}}, finals: map[uint32]int{}, clashes: map[uint32]time.Time{},
 		inquiries: map[uint32]int{},
 	}
@@ -60,7 +44,6 @@ func (rs *ranks) with(do func(g *registry)) {
 // lock comes before it, those of tables such as budgets after it.
 type registry struct {
 	*base
-	tallies
 	giveUp func() // the lock
 
 	table     table
@@ -90,10 +73,10 @@ func (g *registry) connect(l *line, w identity.Process) (r *rank, old *line, err
 	switch {
 	case r != nil && r.UID != peer.UID:
 		g.self.Refused.WithLabelValues(self.RefusedUID).Inc()
-		return nil, nil, errOtherUser
+		return nil, nil, errors.New("another user has a rank with the same id")
 	case (r == nil || r.end != mpit.EndNone) && g.table.alive(peer.UID) >= g.cfg.MaxRanks:
 		g.self.Refused.WithLabelValues(self.RefusedRanks).Inc()
-		return nil, nil, errTooManyRanks
+		return nil, nil, errors.New("the user has too many ranks")
 	case r == nil:
 		r = g.add(h, peer, w)
 		r.watch(l.session)
@@ -121,7 +104,7 @@ func (g *registry) connect(l *line, w identity.Process) (r *rank, old *line, err
 func (g *registry) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	g.makeWay(w.ID, peer.UID)
 	r := g.table.add(g.base, h, peer, w)
-	r.account = g.budgets.Open(r.job())
+	r.account = g.budgets.Open(budget.Job{ID: r.ID.JobID, UID: r.UID})
 	if r.Old = h.InitTime.Before(g.started); r.Old {
 		r.since = g.now()
 	}
@@ -194,12 +177,7 @@ func (g *registry) remove(r *rank) {
 // exitWait is for how long the status of a process that has gone is waited for: descriptors are few.
 const exitWait = 10 * time.Second
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others
 // need.
@@ -235,25 +213,6 @@ func (g *registry) expire() {
 			g.finish(r, mpit.EndLost, r.gone)
 		}
 	}
-}
-
-// remaining counts the ranks that live, or may still bring their last sample, and those that have ended whose last
-// values nobody has got.
-func (g *registry) remaining() (living, untaken int) {
-	g.expire()
-	now := g.now()
-	for _, r := range g.table.ordered {
-		switch {
-		case r.end == mpit.EndNone:
-			living++
-		case g.takers.want(r, now):
-			untaken++
-		}
-	}
-	for _, n := range g.finals {
-		living += n
-	}
-	return living, untaken
 }
 
 // look appends what there is of each rank to views.
@@ -345,7 +304,7 @@ type finals map[uint32]int
 
 // enter counts one more, if a user with so many living ranks may have it.
 func (f finals) enter(uid uint32, alive int) bool {
-	if n := f[uid]; n >= maxFinals && n >= maxFinals+alive {
+	if f[uid] >= maxFinals+alive {
 		return false
 	}
 	f[uid]++

@@ -25,9 +25,12 @@ type Rules struct {
 func (e *Exporter) Reload(r Rules) error {
 	e.reloading.Lock()
 	defer e.reloading.Unlock()
-	names, err := r.check()
+	names, err := identity.Compile(r.Identity)
+	if r.Mapper == nil {
+		err = errors.New("Rules.Mapper is nil")
+	}
 	if err == nil {
-		err = e.setLimits(r.Limits)
+		err = e.budgets.SetLimits(r.Limits)
 	}
 	if err != nil {
 		err = fmt.Errorf("exporter: reloading the rules: %w", err)
@@ -35,17 +38,11 @@ func (e *Exporter) Reload(r Rules) error {
 		return err
 	}
 	e.rules.Store(&ruling{mapper: r.Mapper, identity: names, epoch: e.rules.Load().epoch + 1})
+	e.self.ShowLimits(e.budgets.Limits())
 	e.self.Reloads.WithLabelValues(self.ReloadSuccess).Inc()
 	e.self.ReloadSucceeded(e.now())
 	e.log.Info("New rules are in force")
 	return nil
-}
-
-func (r *Rules) check() (*identity.Rules, error) {
-	if r.Mapper == nil {
-		return nil, errors.New("Rules.Mapper is nil")
-	}
-	return identity.Compile(r.Identity)
 }
 
 // ReloadFailed notes that there are no new rules because of err, for the metrics that say so, and logs each of its
@@ -56,14 +53,4 @@ func (e *Exporter) ReloadFailed(err error) {
 	for line := range strings.Lines(err.Error()) {
 		e.log.Error("The rules could not be read anew; the old ones stay in force", "err", strings.TrimSpace(line))
 	}
-}
-
-// setLimits puts new limits into force, zeros standing for the defaults: for each rank at its next answer. With an
-// error the old ones stay.
-func (e *Exporter) setLimits(l rules.Limits) error {
-	if err := e.budgets.SetLimits(l); err != nil {
-		return err
-	}
-	e.self.ShowLimits(e.budgets.Limits())
-	return nil
 }

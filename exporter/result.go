@@ -1,8 +1,6 @@
 package exporter
 
 import (
-	"sync"
-	"sync/atomic"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -16,65 +14,37 @@ import (
 type way uint8
 
 const (
-	asText way = iota
-	asOpenMetrics
-	asProtobuf
-	asValues // not at all: the reader looks at its series
-	asPoints // metric data of OpenTelemetry
-	ways
+	asText        = way(exposition.Text)
+	asOpenMetrics = way(exposition.OpenMetrics)
+	asProtobuf    = way(exposition.Protobuf)
+	asValues      = asProtobuf + 1 // not at all: the reader looks at its series
+	asPoints      = asValues + 1   // metric data of OpenTelemetry
+	ways          = asPoints + 1
 )
-
-// formatOf is what the page is written as.
-var formatOf = map[way]exposition.Format{
-	asText: exposition.Text, asOpenMetrics: exposition.OpenMetrics, asProtobuf: exposition.Protobuf,
-}
 
 // readers is how many there are that want each.
 type readers [ways]int
 
 // result is a page as its readers want it: each way is made once, for all who wait for it, and counts them already.
 type result struct {
-	bodies [ways]*body.Body    // the page as it is written, without own; nil: nobody wants it
-	data   copies              // the page as metric data, with own
-	own    []*dto.MetricFamily // the exporter's figures of itself, which nobody changes
-	at     time.Time           // of metric data
+	bodies [ways]*body.Body          // the page as it is written, without own; nil: nobody wants it
+	data   chan []metricdata.Metrics // the page as metric data, with own: for each reader a copy, which is the reader's
+	own    []*dto.MetricFamily       // the exporter's figures of itself, which nobody changes
+	at     time.Time                 // of metric data
 	ended  []ending
-}
-
-// copies are the same metric data once for each reader, whose they are.
-type copies struct {
-	list  [][]metricdata.Metrics
-	taken atomic.Int32
 }
 
 // lease is one reader's hold on a result.
 type lease struct {
 	*result
-	way  way
-	once sync.Once
+	way way
 }
 
-// leaseOf returns one reader's hold on a result that counts it already.
-func leaseOf(r *result, w way, err error) (*lease, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &lease{result: r, way: w}, nil
-}
-
-// release gives back what the reader has. It may be called more than once.
+// release gives back what the reader has. It is called once.
 func (l *lease) release() {
-	l.once.Do(func() {
-		if b := l.bodies[l.way]; b != nil {
-			b.Release()
-		}
-	})
-}
-
-// points is the reader's copy of the metric data; it is called once.
-func (l *lease) points() []metricdata.Metrics {
-	c := &l.data
-	return c.list[c.taken.Add(1)-1]
+	if b := l.bodies[l.way]; b != nil {
+		b.Release()
+	}
 }
 
 // delivered notes that a scraper has got a page with these ended ranks, which lets them go in time.

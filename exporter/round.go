@@ -24,36 +24,27 @@ type round struct {
 	result    *result       // set before done is closed
 	err       error
 
-	attended
-}
-
-// attended is who waits for a round. It belongs to rounds.shared.
-type attended struct {
+	// Who waits for it belongs to rounds.shared.
 	waiting readers
 	served  bool // somebody has got a page
 	over    bool // nobody can join it; there is a page already, or soon
 }
 
 // questions are those of a round, by how long their answers are waited for.
-type questions struct {
-	known asking // ranks that have answered before, and owed nothing: to the end
-	fresh asking // ranks that have never answered: while others of them do
-	tardy asking // ranks that have owed an answer for longer than overdue: for the patience, once
-	rest  asking // the same, of which an earlier round had that patience: not at all
-}
+type questions [4]asking
+
+const (
+	known = iota // ranks that have answered before, and owed nothing: to the end
+	fresh        // ranks that have never answered: while others of them do
+	tardy        // ranks that have owed an answer for longer than overdue: for the patience, once
+	rest         // the same, of which an earlier round had that patience: not at all
+)
 
 // asking is questions that are waited for together.
 type asking struct {
 	list []*question
 	open *countdown
 }
-
-func newQuestions() questions {
-	of := func() asking { return asking{open: newCountdown()} }
-	return questions{of(), of(), of(), of()}
-}
-
-func (q *questions) all() [4]asking { return [...]asking{q.known, q.fresh, q.tardy, q.rest} }
 
 // rounds lets readers share rounds. It is safe for concurrent use.
 type rounds struct {
@@ -65,15 +56,6 @@ type rounds struct {
 // sharedRound is the last round that is under way, as long as it can be joined; nil: there is none. To have one is to
 // hold its lock, which guards who attends any round.
 type sharedRound struct{ *round }
-
-// join takes part in the round, unless that has begun too long ago.
-func (s *sharedRound) join(w way, shareable time.Duration) *round {
-	if s.round == nil || time.Since(s.start) >= shareable {
-		return nil
-	}
-	s.waiting[w]++
-	return s.round
-}
 
 // leave takes a reader out of a round that does not wait for it to be over; false: it is over.
 func (s *sharedRound) leave(r *round, w way, late bool, m *self.Metrics) bool {
@@ -123,7 +105,7 @@ func (rs *rounds) gather(ctx context.Context, w way) (*lease, error) {
 	r := rs.join(w)
 	select {
 	case <-r.done:
-		return leaseOf(r.result, w, r.err)
+		return &lease{r.result, w}, r.err
 	case <-ctx.Done():
 	}
 	late := errors.Is(ctx.Err(), context.DeadlineExceeded)
@@ -132,7 +114,7 @@ func (rs *rounds) gather(ctx context.Context, w way) (*lease, error) {
 	rs.shared.Unlock()
 	if !left {
 		<-r.done // this reader's page is being made
-		return leaseOf(r.result, w, r.err)
+		return &lease{r.result, w}, r.err
 	}
 	if !late {
 		return nil, fmt.Errorf("exporter: gathering: %w", ctx.Err())
@@ -140,23 +122,21 @@ func (rs *rounds) gather(ctx context.Context, w way) (*lease, error) {
 	var alone readers
 	alone[w]++
 	result, err := rs.pages.commit(&r.questions, alone)
-	return leaseOf(result, w, err)
+	return &lease{result, w}, err
 }
 
 // join takes part in the round that has just begun, or begins one.
 func (rs *rounds) join(w way) *round {
 	s := rs.shared.Lock()
 	defer rs.shared.Unlock()
-	if r := s.join(w, rs.shareable); r != nil {
-		return r
+	if s.round == nil || time.Since(s.start) >= rs.shareable {
+		s.round = &round{start: time.Now(), done: make(chan struct{})}
+		s.ctx, s.cancel = context.WithCancel(context.Background())
+		s.questions = rs.ask()
+		go rs.run(s.round)
 	}
-	r := &round{start: time.Now(), done: make(chan struct{})}
-	r.waiting[w]++
-	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.questions = rs.ask()
-	s.round = r
-	go rs.run(r)
-	return r
+	s.waiting[w]++
+	return s.round
 }
 
 // run waits for the answers of a round.
@@ -173,12 +153,15 @@ func (rs *rounds) run(r *round) {
 }
 
 // ask sends the request to all ranks before any answer is waited for, and returns the questions. It does not wait.
-func (rs *rounds) ask() questions {
+func (rs *rounds) ask() (all questions) {
+	for i := range all {
+		all[i].open = newCountdown()
+	}
 	g := rs.lock()
 	g.expire() // so that those which come find room
 	list := g.table.connected()
 	g.unlock()
-	all, now := newQuestions(), time.Now()
+	now := time.Now()
 	for some := range slices.Chunk(list, askedAtOnce) {
 		g := rs.lock()
 		for _, r := range some {
@@ -186,7 +169,7 @@ func (rs *rounds) ask() questions {
 		}
 		g.unlock()
 	}
-	for _, a := range all.all() {
+	for _, a := range all {
 		a.open.less()
 	}
 	return all
@@ -205,15 +188,15 @@ func (g *registry) ask(all *questions, r *rank, now time.Time) {
 		return
 	}
 	q := r.line.question(r, now)
-	to := &all.known
+	to := &all[known]
 	switch {
 	case q.waited || len(q.awaited) == maxAwaited:
-		all.rest.list = append(all.rest.list, q)
+		all[rest].list = append(all[rest].list, q)
 		return
 	case !r.facts.Load().Sampled:
-		to = &all.fresh
+		to = &all[fresh]
 	case now.Sub(q.at) >= g.overdue:
-		to = &all.tardy
+		to = &all[tardy]
 	}
 	to.list = append(to.list, q)
 	to.open.left.Add(1)
@@ -223,7 +206,7 @@ func (g *registry) ask(all *questions, r *rank, now time.Time) {
 // judge says of all ranks that were asked what has become of them.
 func (g *registry) judge(asked *questions) {
 	now := time.Now()
-	for _, a := range asked.all() {
+	for _, a := range asked {
 		for _, q := range a.list {
 			r := q.rank
 			switch {
@@ -241,24 +224,17 @@ func (g *registry) judge(asked *questions) {
 	}
 }
 
-// giveUpOn lets no round wait again for questions that are still open.
-func (g *registry) giveUpOn(list []*question) {
-	for _, q := range list {
-		q.waited = q.waited || !q.taken
-	}
-}
-
 // await waits for answers to be taken in: of ranks that have answered before until the round ends. Others have had as
 // long by then.
 func (rs *rounds) await(r *round) {
 	select {
-	case <-r.questions.known.open.over:
+	case <-r.questions[known].open.over:
 	case <-r.ctx.Done():
 		return
 	}
-	rs.awaitUntil(r, &r.questions.tardy, time.Until(r.start.Add(rs.patience)), 0)
+	rs.awaitUntil(r, &r.questions[tardy], time.Until(r.start.Add(rs.patience)), 0)
 	// Those that have just come may be many: as long as some of them answer, the others may.
-	rs.awaitUntil(r, &r.questions.fresh, time.Until(r.start.Add(rs.welcome)), rs.welcome)
+	rs.awaitUntil(r, &r.questions[fresh], time.Until(r.start.Add(rs.welcome)), rs.welcome)
 }
 
 // awaitUntil waits for answers for so long, and for more of it whenever some have come meanwhile. Ranks that have not
@@ -279,9 +255,11 @@ func (rs *rounds) awaitUntil(r *round, a *asking, patience, more time.Duration) 
 			timer.Reset(more)
 			continue
 		}
-		g := rs.lock()
-		defer g.unlock()
-		g.giveUpOn(a.list)
+		rs.with(func(*registry) {
+			for _, q := range a.list {
+				q.waited = q.waited || !q.taken
+			}
+		})
 		return
 	}
 }

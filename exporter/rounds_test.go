@@ -116,9 +116,9 @@ func TestRoundHoldsNoSamples(t *testing.T) {
 	require.Eventually(t, func() bool {
 		g := n.rounds.lock()
 		defer g.unlock()
-		return asked.fresh.list[0].taken
+		return asked[fresh].list[0].taken
 	}, longest, time.Millisecond)
-	assert.Nil(t, asked.fresh.list[0].pending.Load())
+	assert.Nil(t, asked[fresh].list[0].pending.Load())
 }
 
 // waiting is how many scrapers wait for the round that is under way.

@@ -65,7 +65,7 @@ func (e *Exporter) CallTimes() api.ValueList {
 // The only errors are a canceled ctx and bugs.
 func (e *Exporter) bring(ctx context.Context, which api.Selector, fresh bool) error {
 	began := time.Now()
-	if !fresh && e.upToDate(func(r *rank) bool { return which.Selects(r.ID) }) {
+	if !fresh && e.upToDate(&which) {
 		return nil
 	}
 	for {
@@ -89,7 +89,7 @@ func (e *Exporter) bring(ctx context.Context, which api.Selector, fresh bool) er
 type source struct{ e *Exporter }
 
 // Mapper is the one whose rules are in force.
-func (s source) Mapper() *variables.Mapper { return s.e.mapper() }
+func (s source) Mapper() *variables.Mapper { return s.e.rules.Load().mapper }
 
 // Ranks are all that stand on the page, or will.
 func (s source) Ranks() []api.RankStatus {
@@ -176,12 +176,14 @@ func (s source) values(which api.Selector, of api.Bounds) api.ValueList {
 }
 
 // upToDate says whether what the page has of such ranks need not be asked for.
-func (e *Exporter) upToDate(such func(*rank) bool) bool {
+func (e *Exporter) upToDate(which *api.Selector) bool {
 	at := e.pages.committed()
 	g := e.lock()
 	defer g.unlock()
 	return !at.IsZero() && time.Since(at) < e.recent &&
-		!slices.ContainsFunc(g.table.ordered, func(r *rank) bool { return such(r) && !r.state.visible(r.facts.Load()) })
+		!slices.ContainsFunc(g.table.ordered, func(r *rank) bool {
+			return which.Selects(r.ID) && !r.state.visible(r.facts.Load())
+		})
 }
 
 func (r *rank) status() api.RankStatus {

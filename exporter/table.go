@@ -24,7 +24,7 @@ type table struct {
 	ordered []*rank // by Identity
 	arrived uint64  // ranks so far
 	users   map[uint32]*userBooks
-	ended   int // ranks
+	ended   int // ranks without a connection
 	held    int // bytes that ranks without a connection hold
 }
 
@@ -111,7 +111,11 @@ func (t *table) enter(r *rank) {
 	}
 	now := account{alive: r.end == mpit.EndNone, away: r.line == nil}
 	if now.away {
-		now.at, now.size = r.leftAt().UnixNano(), r.facts.Load().Size
+		left := r.ended
+		if now.alive {
+			left = r.gone
+		}
+		now.at, now.size = left.UnixNano(), r.facts.Load().Size
 	}
 	if now == r.entered {
 		return
@@ -119,17 +123,8 @@ func (t *table) enter(r *rank) {
 	books := t.users[r.UID]
 	t.withdraw(r, books)
 	r.entered = now
-	if now.alive {
-		books.alive++
-	} else {
-		t.ended++
-	}
+	t.count(now, books, 1)
 	if now.away {
-		if !now.alive {
-			books.ended++
-		}
-		books.held += now.size
-		t.held += now.size
 		i, _ := books.find(r)
 		books.away = slices.Insert(books.away, i, r)
 	}
@@ -137,22 +132,23 @@ func (t *table) enter(r *rank) {
 
 // withdraw takes a rank out of the books.
 func (t *table) withdraw(r *rank, books *userBooks) {
-	was := r.entered
-	if was.alive {
-		books.alive--
-	} else {
-		t.ended--
+	if i, found := books.find(r); found {
+		books.away = slices.Delete(books.away, i, i+1)
 	}
-	if was.away {
-		if !was.alive {
-			books.ended--
-		}
-		books.held -= was.size
-		t.held -= was.size
-		if i, found := books.find(r); found {
-			books.away = slices.Delete(books.away, i, i+1)
-		}
+	t.count(r.entered, books, -1)
+}
+
+// count adds so many of what a rank counts for.
+func (t *table) count(a account, books *userBooks, n int) {
+	switch {
+	case a.alive:
+		books.alive += n
+	case a.away:
+		books.ended += n
+		t.ended += n
 	}
+	books.held += n * a.size
+	t.held += n * a.size
 }
 
 // find returns the place of a rank among those that are away, or where it would be.
@@ -182,9 +178,6 @@ func (t *table) surplus(limit, bytes int) *rank {
 		if of(b) > 0 && (most == nil || cmp.Or(cmp.Compare(of(b), of(most)), cmp.Compare(uid, id)) > 0) {
 			most, uid = b, id
 		}
-	}
-	if most == nil {
-		return nil
 	}
 	i := slices.IndexFunc(most.away, func(r *rank) bool {
 		return large && r.entered.size > 0 || !large && !r.entered.alive

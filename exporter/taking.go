@@ -152,15 +152,19 @@ func (c *contents) absorb(s *mpit.Sample) bool {
 // takeIn is absorb for all that the sample has.
 func (c *contents) takeIn(s *mpit.Sample) bool {
 	c.facts.Size, c.parts = s.Size(), partsOf(s)
-	s = c.trimmed.Cut(s, func(n int) { exposition.CountMore(c.drop, c.left, self.DroppedVariables, n) })
+	c.trimmed.Cut(s, func(n int) { exposition.CountMore(c.drop, c.left, self.DroppedVariables, n) })
 	return c.guard("mapping a sample", func() {
 		rules := c.rules.Load()
 		if c.figures == nil {
 			c.makeFigures(rules)
 		} else if rules.outdate(c, s) {
-			c.renew(rules)
+			c.figures.Reload(rules.mapper, c.now())
+			c.facts.Rules, c.anew, c.reselect = rules.epoch, true, true
 		}
-		c.update(s)
+		// They draw on the budgets for what is new.
+		c.figures.SetVariableLimit(c.budgets.Limits().SeriesPerVariable)
+		c.figures.Update(s)
+		c.rank.account.Settle(c.figures.Weight())
 		c.clock = max(c.clock, s.Monotonic)
 		// Figures that are made after a panic leave out the same things, which have been counted already.
 		dropped := c.figures.Dropped()
@@ -190,13 +194,6 @@ func (c *contents) takeIn(s *mpit.Sample) bool {
 	})
 }
 
-// update takes a sample into a rank's figures, which draw on the budgets for what is new.
-func (c *contents) update(s *mpit.Sample) {
-	c.figures.SetVariableLimit(c.budgets.Limits().SeriesPerVariable)
-	c.figures.Update(s)
-	c.rank.account.Settle(c.figures.Weight())
-}
-
 // logConflicts says which variables of a rank find their names taken, and by what.
 func (c *contents) logConflicts() {
 	for i := range c.facts.Infos {
@@ -218,12 +215,6 @@ func (c *contents) makeFigures(rules *ruling) {
 	c.facts.Made++
 	c.anew = true
 	c.reselect = c.reselect || c.selected
-}
-
-// renew puts the rules that are in force into a rank's figures.
-func (c *contents) renew(rules *ruling) {
-	c.figures.Reload(rules.mapper, c.now())
-	c.facts.Rules, c.anew, c.reselect = rules.epoch, true, true
 }
 
 func (c *contents) countVariables() {
@@ -249,14 +240,6 @@ func (c *contents) snapshot() (f *board.Facts, sound bool) {
 	}
 	published := *now
 	return &published, sound
-}
-
-// shown is the figures as the board has them.
-func (c *contents) shown() board.Figures {
-	if c.figures == nil {
-		return nil
-	}
-	return c.figures
 }
 
 // guard runs what may fail on the rank's account. A panic costs the rank its figures, which are made anew at its next

@@ -151,7 +151,7 @@ func newCvarFake() *cvarFake {
 	return f
 }
 
-// controlNode is a control socket and ranks that are fakes. It is their Ranks.
+// controlNode is a control socket and ranks that are fakes. It has what the server is told of them.
 type controlNode struct {
 	*Server
 	t       *testing.T
@@ -187,7 +187,7 @@ func startControl(t *testing.T, change ...func(*Server)) *controlNode {
 	t.Helper()
 	n := &controlNode{t: t, log: &logs{}, counts: map[string]int{}}
 	n.Server = New(Config{
-		Ranks: n, Log: slog.New(slog.NewTextHandler(n.log, nil)), Count: n.count,
+		Targets: n.Targets, Written: n.Written, Log: slog.New(slog.NewTextHandler(n.log, nil)), Count: n.count,
 		User: func(uint32) string { return "alice" },
 	})
 	n.pace = 0

@@ -15,7 +15,7 @@ import (
 // listener bounds connections, and knows whose they are.
 type listener struct {
 	net.Listener
-	conns limiter
+	conns *limiter
 }
 
 // connection is a connection of a caller whom the kernel has named.
@@ -62,14 +62,15 @@ type limiter struct {
 	users map[uint32]int
 }
 
+func newLimiter(total, each int) *limiter {
+	return &limiter{total: total, each: each, users: map[uint32]int{}}
+}
+
 func (l *limiter) enter(uid uint32) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.users[uid] >= l.each || uid != 0 && l.all >= l.total {
 		return false
-	}
-	if l.users == nil {
-		l.users = map[uint32]int{}
 	}
 	l.users[uid]++
 	if uid != 0 {
@@ -89,29 +90,6 @@ func (l *limiter) leave(uid uint32) {
 	}
 }
 
-// callGate lets requests in until end, which waits for them.
-type callGate struct {
-	mu    sync.RWMutex // held shared by each request
-	ended bool
-}
-
-func (g *callGate) enter() bool {
-	g.mu.RLock()
-	if g.ended {
-		g.mu.RUnlock()
-		return false
-	}
-	return true
-}
-
-func (g *callGate) leave() { g.mu.RUnlock() }
-
-func (g *callGate) end() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.ended = true
-}
-
 type callerKey struct{}
 
 func withCaller(ctx context.Context, conn net.Conn) context.Context {
@@ -123,14 +101,10 @@ func withCaller(ctx context.Context, conn net.Conn) context.Context {
 
 // overflowUID is the uid that the kernel gives for users that have none in this user namespace.
 func overflowUID() uint32 {
-	const usual = 65534
-	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")
-	if err != nil {
-		return usual
-	}
+	text, _ := os.ReadFile("/proc/sys/kernel/overflowuid")
 	uid, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
 	if err != nil {
-		return usual
+		return 65534 // as it usually is
 	}
 	return uint32(uid)
 }

@@ -8,8 +8,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
@@ -39,8 +40,7 @@ type plan struct {
 }
 
 func (p *plan) format(v mpit.CvarValue) *string {
-	text := cvar.Format(p.variable.Datatype, p.variable.Enum, v)
-	return &text
+	return new(cvar.Format(p.variable.Datatype, p.variable.Enum, v))
 }
 
 func (p *plan) read(ctx context.Context) (mpit.CvarValue, error) {
@@ -61,29 +61,24 @@ func (w *world) describe(ctx context.Context, req *Request) ([]plan, error) {
 	defer cancel()
 	plans := make([]plan, len(w.ranks))
 	failed := make([]error, len(w.ranks))
-	places := make(chan struct{}, maxChecks)
-	var wg sync.WaitGroup
+	var asking errgroup.Group
+	asking.SetLimit(maxChecks)
 	for i, t := range w.ranks {
-		wg.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
+		asking.Go(func() error {
 			plans[i].target = t
-			if failed[i] = plans[i].describe(ctx, req); failed[i] != nil {
-				failed[i] = inRank(t.ID.Rank, failed[i])
+			if err := plans[i].describe(ctx, req); err != nil {
+				failed[i] = inRank(t.ID.Rank, err)
 			}
+			return nil
 		})
 	}
-	wg.Wait()
-	if at := slices.IndexFunc(failed, func(err error) bool { return err != nil }); at >= 0 {
-		return nil, failed[at]
-	}
-	return plans, nil
+	_ = asking.Wait()
+	return plans, cmp.Or(failed...)
 }
 
 // inRank prefixes an error with the rank that it happened in.
 func inRank(rank int, err error) error {
-	var r *refusal
-	if errors.As(err, &r) {
+	if r, is := errors.AsType[*refusal](err); is {
 		return refusef(r.status, "rank %d: %w", rank, r.err)
 	}
 	return refusef(http.StatusBadGateway, "rank %d: %w", rank, err)

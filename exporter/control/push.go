@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
@@ -28,10 +27,7 @@ func (s *Server) OnPush(push PushFunc) { s.push.Store(&push) }
 // costs all ranks an answer and goes to a place that is not theirs.
 func (s *Server) servePush(ctx context.Context, caller mpit.Peer, w http.ResponseWriter, _ *http.Request) {
 	push := s.push.Load()
-	var (
-		points int
-		err    error
-	)
+	points, err := 0, error(nil)
 	switch {
 	case caller.UID != 0 && (caller.UID != s.own || caller.UID == s.nobody):
 		err = forbidden("only root and the exporter's own user (uid %d) may ask it to push, and the caller is uid %d",
@@ -43,7 +39,9 @@ func (s *Server) servePush(ctx context.Context, caller mpit.Peer, w http.Respons
 	default:
 		points, err = (*push)(ctx)
 	}
-	answer, status := concludePush(points, err)
+	answer := PushAnswer{Points: points}
+	var status int
+	answer.Result, answer.Error, status = conclude(err)
 	attrs := []any{
 		"uid", caller.UID, "user", s.cfg.User(caller.UID), "pid", caller.PID, "points", points, "result",
 		answer.Result,
@@ -54,17 +52,4 @@ func (s *Server) servePush(ctx context.Context, caller mpit.Peer, w http.Respons
 		s.cfg.Log.Warn("Not pushed when asked to", append(attrs, "err", clean.Text(answer.Error, 1024))...)
 	}
 	s.answer.JSON(w, status, answer)
-}
-
-// concludePush is the answer to a request, and its HTTP status.
-func concludePush(points int, err error) (answer PushAnswer, status int) {
-	if err == nil {
-		return PushAnswer{Result: OK, Points: points}, http.StatusOK
-	}
-	answer = PushAnswer{Result: Failed, Error: err.Error(), Points: points}
-	if refused := (*refusal)(nil); errors.As(err, &refused) {
-		answer.Result = Refused
-		return answer, refused.status
-	}
-	return answer, http.StatusBadGateway
 }

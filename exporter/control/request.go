@@ -129,22 +129,25 @@ func (a *Answer) describe(plans []plan) {
 	}
 }
 
+// conclude is the result of a request, why it isn't OK, and its HTTP status.
+func conclude(err error) (result, why string, status int) {
+	if err == nil {
+		return OK, "", http.StatusOK
+	}
+	if refused, is := errors.AsType[*refusal](err); is {
+		return Refused, err.Error(), refused.status
+	}
+	return Failed, err.Error(), http.StatusBadGateway
+}
+
 // conclude writes the result of a request into the answer, and returns its HTTP status.
 func (a *Answer) conclude(err error) (status int) {
-	if err == nil {
-		a.Result = OK
-		return http.StatusOK
-	}
-	a.Result, a.Error, status = Failed, err.Error(), http.StatusBadGateway
-	var refused *refusal
-	if !errors.As(err, &refused) {
-		return status
-	}
+	a.Result, a.Error, status = conclude(err)
 	changed := slices.ContainsFunc(a.Ranks, func(r RankAnswer) bool { return r.State != Unchanged || r.Error != "" })
-	if !changed && refused.status < http.StatusInternalServerError {
-		a.Result = Refused
+	if a.Result == Refused && (changed || status >= http.StatusInternalServerError) {
+		a.Result = Failed
 	}
-	return refused.status
+	return status
 }
 
 // queryRequest makes a request of a URL's parameters.
@@ -163,8 +166,7 @@ func queryRequest(r *http.Request) (*Request, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parameter uid: %q is no number of a user", text)
 		}
-		id := uint32(uid)
-		req.UID = &id
+		req.UID = new(uint32(uid))
 	}
 	if text := query.Get("object"); text != "" {
 		if req.Object, err = ParseObject(text); err != nil {
@@ -172,6 +174,38 @@ func queryRequest(r *http.Request) (*Request, error) {
 		}
 	}
 	return req, nil
+}
+
+// maxRankList is how many ranks a list may have: a short text can mean very many, and anybody may write it. A node has
+// fewer, whatever their numbers are.
+const maxRankList = 1 << 16
+
+// ParseRanks reads a list of ranks such as "0,2-5", of at most 65,536. It returns them sorted, each once; an empty
+// text is an empty list.
+func ParseRanks(text string) ([]int, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var ranks []int
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		if !isRange {
+			last = first
+		}
+		from, err := strconv.ParseUint(first, 10, 31)
+		to, err2 := strconv.ParseUint(last, 10, 31)
+		if err != nil || err2 != nil || to < from {
+			return nil, fmt.Errorf("%q is no list of ranks such as 0,2-5", text)
+		}
+		if uint64(len(ranks))+to-from >= maxRankList {
+			return nil, fmt.Errorf("%q names more than %d ranks; no node has so many", text, maxRankList)
+		}
+		for r := from; r <= to; r++ {
+			ranks = append(ranks, int(r))
+		}
+	}
+	slices.Sort(ranks)
+	return slices.Compact(ranks), nil
 }
 
 // ParseObject reads kind:name, for example comm:MPI_COMM_WORLD. The name may have colons in it.

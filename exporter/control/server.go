@@ -2,7 +2,8 @@
 // kernel says who the caller is. A variable is set in all the ranks that a request names; if one rank fails, the
 // others get their old values back.
 //
-// It isn't the JSON API for reading, which is package api. It keeps no ranks: it gets them from the exporter (Ranks).
+// It isn't the JSON API for reading, which is package api. It keeps no ranks: it gets them from the exporter
+// (Config.Targets).
 //
 // Begin reading at Server.set. request.go has requests and answers, world.go chooses ranks and applies MPI's rules,
 // plan.go writes and restores, listener.go bounds connections.
@@ -16,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,10 +55,11 @@ const (
 
 // Config is what a Server needs.
 type Config struct {
-	Ranks Ranks
-	Log   *slog.Logger
-	User  func(uid uint32) string // names a user, for the log
-	Count func(result string)     // counts requests to set a variable: OK, Refused or Failed
+	Targets func() []Target                // returns all living ranks of the node, sorted by Identity
+	Written func(ids ...identity.Identity) // is told whose control variables may have changed
+	Log     *slog.Logger
+	User    func(uid uint32) string // names a user, for the log
+	Count   func(result string)     // counts requests to set a variable: OK, Refused or Failed
 }
 
 // Server serves control sockets. It is safe for concurrent use.
@@ -68,7 +71,7 @@ type Server struct {
 	grace  time.Duration
 	pace   time.Duration
 
-	calls limiter                  // requests
+	calls *limiter                 // requests
 	turns turns.Turns[worldKey]    // for those who write to a world
 	push  atomic.Pointer[PushFunc] // nil: there is none
 }
@@ -82,7 +85,7 @@ func New(cfg Config) *Server {
 		own:    uint32(os.Geteuid()),
 		grace:  endGrace,
 		pace:   minDuration,
-		calls:  limiter{total: maxCalls, each: maxUserCalls},
+		calls:  newLimiter(maxCalls, maxUserCalls),
 	}
 }
 
@@ -97,8 +100,8 @@ func New(cfg Config) *Server {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	// Neither a client that goes away nor the end of ctx cancels a write: only the end of the grace does.
 	work, breakOff := context.WithCancel(context.WithoutCancel(ctx))
-	var calls callGate
-	defer calls.end()
+	var calls sync.RWMutex
+	defer calls.Lock() // waits for them, and lets in no more
 	defer breakOff()
 	server := &http.Server{
 		Handler:           s.handler(work, &calls),
@@ -112,7 +115,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(&listener{Listener: l, conns: limiter{total: maxConns, each: maxUserConns}})
+		served <- server.Serve(&listener{Listener: l, conns: newLimiter(maxConns, maxUserConns)})
 	}()
 	select {
 	case err := <-served:
@@ -136,19 +139,20 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// handler serves requests. The end of work cancels those that are running; calls counts them.
-func (s *Server) handler(work context.Context, calls *callGate) http.Handler {
+// handler serves requests. The end of work cancels those that are running. Each holds calls shared; when it is held for
+// good, there are no more.
+func (s *Server) handler(work context.Context, calls *sync.RWMutex) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, f func(context.Context, mpit.Peer, http.ResponseWriter, *http.Request)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			refuse := func(status int, why string) {
 				s.answer.JSON(w, status, Answer{Result: Refused, Error: why, Ranks: []RankAnswer{}})
 			}
-			if !calls.enter() {
+			if !calls.TryRLock() {
 				refuse(http.StatusServiceUnavailable, "the exporter is ending")
 				return
 			}
-			defer calls.leave()
+			defer calls.RUnlock()
 			caller, ok := r.Context().Value(callerKey{}).(mpit.Peer)
 			if !ok { // only by a bug
 				refuse(http.StatusForbidden, "it is not known who asks")
@@ -223,7 +227,7 @@ func (s *Server) get(ctx context.Context, caller mpit.Peer, req *Request) (Answe
 // choose begins an answer with the world that a request means.
 func (s *Server) choose(caller mpit.Peer, req *Request) (*world, Answer, error) {
 	answer := Answer{JobID: req.JobID, World: req.World, Name: req.Name, Object: req.Object, Ranks: []RankAnswer{}}
-	w, err := chooseWorld(s.cfg.Ranks.Targets(), caller, req)
+	w, err := chooseWorld(s.cfg.Targets(), caller, req)
 	if err == nil {
 		answer.JobID, answer.World = w.key.job, w.key.world
 	}
@@ -261,6 +265,6 @@ func (s *Server) set(ctx context.Context, caller mpit.Peer, req *Request) (Answe
 	for i := range plans {
 		ids[i] = plans[i].target.ID
 	}
-	s.cfg.Ranks.Written(ids...)
+	s.cfg.Written(ids...)
 	return answer, err
 }

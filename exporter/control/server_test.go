@@ -219,7 +219,7 @@ func TestControlPace(t *testing.T) {
 	n := startControl(t, func(s *Server) { s.pace = time.Hour })
 	n.add("7", "7.0", 1, otherUID, 0)
 	work, stop := context.WithCancel(t.Context())
-	var calls callGate
+	var calls sync.RWMutex
 	ask := func(uid uint32) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/cvar?jobid=7&name=local", nil)
@@ -255,7 +255,7 @@ func TestControlPace(t *testing.T) {
 func TestControlWithoutCredentials(t *testing.T) {
 	n := startControl(t)
 	w := httptest.NewRecorder()
-	var calls callGate
+	var calls sync.RWMutex
 	n.handler(t.Context(), &calls).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/api/v1/cvar",
 		strings.NewReader(`{"name":"local","value":"9"}`)))
 	assert.Equal(t, http.StatusForbidden, w.Code)

@@ -31,14 +31,6 @@ type Target struct {
 	WriteAllowed bool   // by its job's environment
 }
 
-// Ranks is the node's ranks, as far as they matter here.
-type Ranks interface {
-	// Targets returns all living ranks, sorted by Identity.
-	Targets() []Target
-	// Written is told whose control variables may have changed.
-	Written(ranks ...identity.Identity)
-}
-
 // world is one MPI_COMM_WORLD and the ranks of it that a request names.
 type world struct {
 	key   worldKey
@@ -214,26 +206,28 @@ func (w *world) check(plans []plan) error {
 			return conflict("%s is %s %s in rank %d and %s %s in rank %d: they have different MPI libraries",
 				v.Name, first.Scope, first.Datatype, plans[0].target.ID.Rank, v.Scope, v.Datatype, rank)
 		}
+		refuse := func(why string, args ...any) error {
+			return conflict("%s has the scope %s: %s", v.Name, v.Scope, fmt.Sprintf(why, args...))
+		}
 		switch v.Scope {
 		case mpit.ScopeConstant:
-			return conflict("%s has the scope CONSTANT: it never changes", v.Name)
+			return refuse("it never changes")
 		case mpit.ScopeReadOnly:
-			return conflict("%s has the scope READONLY: it can't be set from outside the MPI library", v.Name)
+			return refuse("it can't be set from outside the MPI library")
 		case mpit.ScopeLocal:
 		case mpit.ScopeAll, mpit.ScopeAllEq:
 			if here, all := len(w.here), w.here[0].Size; here != all {
-				return conflict("%s has the scope %s: all ranks of its world must be set alike (MPI-4.1 §15.3.6), "+
-					"and only %d of %d are on this node; set it in the job's environment instead", v.Name, v.Scope,
-					here, all)
+				return refuse("all ranks of its world must be set alike (MPI-4.1 §15.3.6), and only %d of %d are on this "+
+					"node; set it in the job's environment instead", here, all)
 			}
 			if !w.whole() {
-				return conflict("%s has the scope %s: all %d ranks of its world must be set alike (MPI-4.1 §15.3.6), "+
-					"not %s alone; leave the ranks out", v.Name, v.Scope, len(w.here), units.Ranks(ranksOf(w.ranks)))
+				return refuse("all %d ranks of its world must be set alike (MPI-4.1 §15.3.6), not %s alone; leave the "+
+					"ranks out", len(w.here), units.Ranks(ranksOf(w.ranks)))
 			}
 		case mpit.ScopeGroup, mpit.ScopeGroupEq:
 			if !w.named && !w.whole() {
-				return conflict("%s has the scope %s: a group of ranks must be set alike (MPI-4.1 §15.3.6), and "+
-					"only the MPI library's documentation says which; name the ranks", v.Name, v.Scope)
+				return refuse("a group of ranks must be set alike (MPI-4.1 §15.3.6), and only the MPI library's " +
+					"documentation says which; name the ranks")
 			}
 		default:
 			return conflict("%s has a scope that is not known: nothing says that it may be set", v.Name)

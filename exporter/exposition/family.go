@@ -3,8 +3,6 @@ package exposition
 import (
 	"strings"
 
-	dto "github.com/prometheus/client_model/go"
-
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -15,24 +13,20 @@ const ScopeName = "github.com/mpit-exporter/mpit-exporter"
 type Family struct {
 	Name string
 	Help string
-	Type dto.MetricType
+	Type mapping.Kind
 	// what its values count, as OpenTelemetry annotates a unit: {rank}; "": nothing, or the name has its unit
 	Counts string
 	Labels []string // besides the scraper's, and besides `dup` on what stands once per rank or world
 }
 
 // SampleNames are the names that samples of the family have, in both text formats.
-func (f *Family) SampleNames() []string { return ownedNames(f.Name, f.Type) }
+func (f *Family) SampleNames() []string { return mapping.OwnedNames(f.Name, f.Type) }
 
 // otelFamily is what a family is in OpenTelemetry, besides what Prometheus says of it too.
 type otelFamily struct {
 	name string
 	unit string // UCUM; "": none is known
 	adds bool   // a gauge of Prometheus' whose values may be summed up: there it is a sum that is not monotonic
-}
-
-func otelOfMetric(m *mapping.Metric) otelFamily {
-	return otelFamily{name: m.OTelName, unit: m.Unit, adds: m.OTelKind == mapping.OTelSum}
 }
 
 // OTel is what the family is called in OpenTelemetry, and its unit there.
@@ -52,7 +46,7 @@ var otelSpaces = []string{
 // the unit and _total are not in the name, as that adds them.
 func otelOfOwn(f *Family) otelFamily {
 	name, o := f.Name, otelFamily{unit: f.Counts}
-	if f.Type == dto.MetricType_COUNTER {
+	if f.Type == mapping.KindCounter {
 		name = strings.TrimSuffix(name, "_total")
 	}
 	if base, timed := strings.CutSuffix(name, "_seconds"); timed {
@@ -69,26 +63,4 @@ func otelOfOwn(f *Family) otelFamily {
 	}
 	o.name = name
 	return o
-}
-
-func ownedNames(name string, kind dto.MetricType) []string {
-	switch kind {
-	case dto.MetricType_COUNTER:
-		return mapping.OwnedNames(name, mapping.KindCounter)
-	case dto.MetricType_HISTOGRAM:
-		return mapping.OwnedNames(name, mapping.KindHistogram)
-	}
-	return mapping.OwnedNames(name, mapping.KindGauge)
-}
-
-func metricType(kind mapping.Kind) dto.MetricType {
-	switch kind {
-	case mapping.KindCounter:
-		return dto.MetricType_COUNTER
-	case mapping.KindGauge:
-		return dto.MetricType_GAUGE
-	case mapping.KindHistogram:
-		return dto.MetricType_HISTOGRAM
-	}
-	return dto.MetricType_UNTYPED
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -14,9 +13,9 @@ import (
 
 // Owner is whom series belong to.
 type Owner interface {
-	Compare(other Owner) int  // the order of owners on the page
-	Labels() []*dto.LabelPair // of all its series, sorted by name
-	Begun() time.Time         // zero: not known
+	Compare(other Owner) int // the order of owners on the page
+	Labels() []mapping.Label // of all its series
+	Begun() time.Time        // zero: not known
 }
 
 // labels are the labels of an entry, with those of its owner, as each format has them. The entries of an owner that
@@ -30,34 +29,41 @@ type labels struct {
 
 // labelMaker makes the labels of one owner's entries, once for each set of labels.
 type labelMaker struct {
-	shared []*dto.LabelPair // sorted by name
-	made   map[string]*labels
-	room   []byte
+	owner Owner
+	made  map[string]*labels
+	room  []byte
+	all   []mapping.Label
 }
 
-func newLabelMaker(o Owner) *labelMaker {
-	return &labelMaker{shared: labelsOf(o), made: map[string]*labels{}}
-}
+func newLabelMaker(o Owner) *labelMaker { return &labelMaker{owner: o, made: map[string]*labels{}} }
 
-// labelsOf is what all series of an owner have; nil is nobody.
-func labelsOf(o Owner) []*dto.LabelPair {
-	if o == nil {
-		return nil
+// withOwner appends these labels and the owner's, sorted by name, to none; nil is nobody.
+func withOwner(none []mapping.Label, o Owner, own []mapping.Label) []mapping.Label {
+	all := append(none, own...)
+	if o != nil {
+		all = append(all, o.Labels()...)
+		SortLabels(all)
 	}
-	return o.Labels()
+	return all
+}
+
+// SortLabels sorts labels by name.
+func SortLabels(all []mapping.Label) {
+	slices.SortStableFunc(all, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // of returns these labels, which are sorted by name, with the owner's.
 func (m *labelMaker) of(own []mapping.Label) *labels {
 	b := m.room[:0]
-	eachLabel(m.shared, own, func(name, value string) {
+	m.all = withOwner(m.all[:0], m.owner, own)
+	for _, l := range m.all {
 		separator := byte(',')
 		if len(b) == 0 {
 			separator = '{'
 		}
-		b = append(append(append(b, separator), name...), `="`...)
-		b = append(appendEscaped(b, value, true), '"')
-	})
+		b = append(append(append(b, separator), l.Name...), `="`...)
+		b = append(appendEscaped(b, l.Value, true), '"')
+	}
 	if len(b) > 0 {
 		b = append(b, '}')
 	}
@@ -69,41 +75,6 @@ func (m *labelMaker) of(own []mapping.Label) *labels {
 		m.made[l.text] = l
 	}
 	return l
-}
-
-// eachLabel calls do for the labels of both lists, which are sorted by name, in the order of names.
-func eachLabel(shared []*dto.LabelPair, own []mapping.Label, do func(name, value string)) {
-	for _, l := range own {
-		for len(shared) > 0 && shared[0].GetName() < l.Name {
-			do(shared[0].GetName(), shared[0].GetValue())
-			shared = shared[1:]
-		}
-		do(l.Name, l.Value)
-	}
-	for _, l := range shared {
-		do(l.GetName(), l.GetValue())
-	}
-}
-
-// makeSet makes the set of the labels, which are an owner's and these.
-func (l *labels) makeSet(o Owner, own []mapping.Label) {
-	var list []attribute.KeyValue
-	eachLabel(labelsOf(o), own, func(name, value string) { list = append(list, attribute.String(name, value)) })
-	l.set, l.hasSet = attribute.NewSet(list...), true
-}
-
-// LabelPairs are labels and shared ones together; both are sorted by name, and so is the result.
-func LabelPairs(shared []*dto.LabelPair, own []mapping.Label) []*dto.LabelPair {
-	if len(own) == 0 {
-		return shared
-	}
-	pairs := make([]*dto.LabelPair, 0, len(own)+len(shared))
-	for _, l := range own { // a copy, not to hold on to what the caller may change
-		pairs = append(pairs, &dto.LabelPair{Name: &l.Name, Value: &l.Value})
-	}
-	pairs = append(pairs, shared...)
-	slices.SortStableFunc(pairs, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
-	return pairs
 }
 
 func compareLabels(a, b []mapping.Label) int {

@@ -1,11 +1,6 @@
 package exposition
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/mpit-exporter/mpit-exporter/mapping"
-)
+import "github.com/mpit-exporter/mpit-exporter/mapping"
 
 // Row is one series of the exporter's own families. With Number its value is taken at each SetOwn, else it stays.
 type Row struct {
@@ -24,7 +19,7 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 		return
 	}
 	for _, r := range rows {
-		slices.SortFunc(r.Labels, func(a, b mapping.Label) int { return strings.Compare(a.Name, b.Name) })
+		SortLabels(r.Labels)
 	}
 	rows = unique(s, rows, func(a, b Row) int { return compareLabels(a.Labels, b.Labels) })
 	from, maker := len(s.entries), newLabelMaker(s.owner)

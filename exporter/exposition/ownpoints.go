@@ -7,14 +7,14 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // OwnPoints makes metric data of the exporter's figures of itself: few, so nothing is kept. Their histograms always
 // have explicit buckets. described says what a family is; of one that isn't described, its name does. since is when
 // those began to count that don't say it themselves. Summaries and what has no type are left out.
-func OwnPoints(
-	families []*dto.MetricFamily, described map[string]*Family, at, since time.Time,
-) []metricdata.Metrics {
+func OwnPoints(families []*dto.MetricFamily, described map[string]*Family, at, since time.Time) []metricdata.Metrics {
 	list := make([]metricdata.Metrics, 0, len(families))
 	for _, f := range families {
 		if len(f.Metric) == 0 {
@@ -22,7 +22,10 @@ func OwnPoints(
 		}
 		of := described[f.GetName()]
 		if of == nil {
-			of = &Family{Name: f.GetName(), Type: f.GetType()}
+			of = &Family{Name: f.GetName()}
+			if f.GetType() == dto.MetricType_COUNTER {
+				of.Type = mapping.KindCounter
+			}
 		}
 		o := otelOfOwn(of)
 		m := metricdata.Metrics{Name: o.name, Description: f.GetHelp(), Unit: o.unit}
@@ -35,23 +38,20 @@ func OwnPoints(
 				points[i].StartTime = begun(metric.Histogram.CreatedTimestamp, since)
 			}
 			m.Data = metricdata.Histogram[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality}
-		case dto.MetricType_COUNTER:
-			points := make([]metricdata.DataPoint[float64], len(f.Metric))
-			for i, metric := range f.Metric {
-				points[i] = metricdata.DataPoint[float64]{
-					Attributes: attributesOf(metric), StartTime: begun(metric.Counter.CreatedTimestamp, since),
-					Time: at, Value: metric.Counter.GetValue(),
-				}
-			}
-			m.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality,
-				IsMonotonic: true}
-		case dto.MetricType_GAUGE:
+		case dto.MetricType_COUNTER, dto.MetricType_GAUGE:
 			points := make([]metricdata.DataPoint[float64], len(f.Metric))
 			for i, metric := range f.Metric {
 				points[i] = metricdata.DataPoint[float64]{Attributes: attributesOf(metric), Time: at,
-					Value: metric.Gauge.GetValue()}
+					Value: metric.GetGauge().GetValue()}
+				if c := metric.Counter; c != nil {
+					points[i].StartTime, points[i].Value = begun(c.CreatedTimestamp, since), c.GetValue()
+				}
 			}
 			m.Data = metricdata.Gauge[float64]{DataPoints: points}
+			if f.GetType() == dto.MetricType_COUNTER {
+				m.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: metricdata.CumulativeTemporality,
+					IsMonotonic: true}
+			}
 		default:
 			continue
 		}

@@ -12,8 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	dto "github.com/prometheus/client_model/go"
-
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -42,7 +41,7 @@ type Page struct {
 // family is a metric family with all owners' blocks, in their order.
 type family struct {
 	name, help, unit string
-	kind             dto.MetricType
+	kind             mapping.Kind
 	otel             otelFamily
 	blocks           []block
 	owners           int // blocks that are not of a sheet that has gone
@@ -62,6 +61,39 @@ func New(drop func(reason string, n int)) *Page {
 	}
 }
 
+// Format is what a page is written as.
+type Format uint8
+
+// The formats.
+const (
+	Text        Format = iota // 0.0.4
+	OpenMetrics               // 1.0.0, without its end
+	Protobuf                  // delimited messages, with native histograms
+)
+
+// Write writes the page, for so many readers who release it.
+func (p *Page) Write(to Format, readers int) *body.Body {
+	p.Arrange()
+	p.series = 0
+	size := &p.size[to]
+	b := body.New(readers, *size)
+	for _, f := range p.families {
+		n := 0
+		if to == Protobuf {
+			n = f.writeMessage(b)
+		} else {
+			n = f.writeText(b, to)
+		}
+		if n > 0 {
+			b.End(f.name)
+			p.series += n
+		}
+	}
+	b.Finish()
+	*size = b.Compressed() + b.Compressed()/16
+	return b
+}
+
 // Series is how many series stood on the page when it was written last, a histogram counting as one.
 func (p *Page) Series() int { return p.series }
 
@@ -79,7 +111,7 @@ func (p *Page) Remove(s *Sheet) {
 		}
 		delete(p.changed, f)
 		delete(p.byName, f.name)
-		for _, name := range ownedNames(f.name, f.kind) {
+		for _, name := range mapping.OwnedNames(f.name, f.kind) {
 			delete(p.owned, name)
 		}
 		if i, found := p.find(f.name); found {
@@ -120,14 +152,14 @@ func (p *Page) find(name string) (int, bool) {
 // rival returns the family that keeps one of that name and type from standing on the page: of the same name with
 // another type, or with a sample of the same name. What ranks have that ended before a reload, or have not answered
 // since, was named by the rules of their time.
-func (p *Page) rival(name string, kind dto.MetricType) *family {
+func (p *Page) rival(name string, kind mapping.Kind) *family {
 	if f := p.byName[name]; f != nil {
 		if f.kind != kind {
 			return f
 		}
 		return nil
 	}
-	for _, name := range ownedNames(name, kind) {
+	for _, name := range mapping.OwnedNames(name, kind) {
 		if f := p.owned[name]; f != nil {
 			return f
 		}
@@ -136,7 +168,7 @@ func (p *Page) rival(name string, kind dto.MetricType) *family {
 }
 
 // family returns the family of that name, making it if need be. It has no rival.
-func (p *Page) family(name, help string, kind dto.MetricType, otel otelFamily) *family {
+func (p *Page) family(name, help string, kind mapping.Kind, otel otelFamily) *family {
 	if f := p.byName[name]; f != nil {
 		return f
 	}
@@ -149,7 +181,7 @@ func (p *Page) family(name, help string, kind dto.MetricType, otel otelFamily) *
 		}
 	}
 	p.byName[name] = f
-	for _, name := range ownedNames(name, kind) {
+	for _, name := range mapping.OwnedNames(name, kind) {
 		p.owned[name] = f
 	}
 	i, _ := p.find(name)

@@ -3,7 +3,6 @@ package exposition
 import (
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -37,14 +36,14 @@ func (w *pointWriter) family(f *family) (m metricdata.Metrics, found bool) {
 	m = metricdata.Metrics{Name: f.otel.name, Description: f.help, Unit: f.otel.unit}
 	const cumulative = metricdata.CumulativeTemporality
 	switch {
-	case f.kind == dto.MetricType_HISTOGRAM:
+	case f.kind == mapping.KindHistogram:
 		points := pointsOf(w, f, w.histogram)
 		m.Data = metricdata.Histogram[float64]{DataPoints: points, Temporality: cumulative}
 		return m, len(points) > 0
-	case f.kind == dto.MetricType_COUNTER || f.otel.adds:
+	case f.kind == mapping.KindCounter || f.otel.adds:
 		points := pointsOf(w, f, w.sum)
 		m.Data = metricdata.Sum[float64]{DataPoints: points, Temporality: cumulative,
-			IsMonotonic: f.kind == dto.MetricType_COUNTER}
+			IsMonotonic: f.kind == mapping.KindCounter}
 		return m, len(points) > 0
 	}
 	points := pointsOf(w, f, w.gauge)
@@ -61,7 +60,7 @@ func pointsOf[P any](w *pointWriter, f *family, set func(p *P, s *Sheet, i int))
 	points, n := make([]P, room), 0
 	for _, b := range f.blocks {
 		for i := int(b.from); i < int(b.to); i++ {
-			if b.sheet.entries[i].shown(b.sheet.live) {
+			if b.sheet.entries[i].shown(b.sheet.Live) {
 				set(&points[n], b.sheet, i)
 				n++
 			}
@@ -85,10 +84,15 @@ func (w *pointWriter) histogram(p *metricdata.HistogramDataPoint[float64], s *Sh
 	p.Attributes, p.StartTime, p.Time = s.attributes(i), s.begun(i), w.at
 }
 
+// attributes are an entry's labels. The set is made when it is asked for first.
 func (s *Sheet) attributes(i int) attribute.Set {
 	e := &s.entries[i]
 	if !e.labels.hasSet {
-		e.labels.makeSet(s.owner, e.series.Labels)
+		var list []attribute.KeyValue
+		for _, l := range withOwner(nil, s.owner, e.series.Labels) {
+			list = append(list, attribute.String(l.Name, l.Value))
+		}
+		e.labels.set, e.labels.hasSet = attribute.NewSet(list...), true
 	}
 	return e.labels.set
 }

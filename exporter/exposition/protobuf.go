@@ -37,7 +37,10 @@ func (f *family) writeMessage(b *body.Body) (n int) {
 	w := messageWriter{family: f, b: b.Text}
 	w.text(familyName, f.name)
 	w.text(familyHelp, f.help)
-	w.whole(familyType, uint64(f.kind))
+	w.whole(familyType, uint64([...]dto.MetricType{
+		mapping.KindGauge: dto.MetricType_GAUGE, mapping.KindCounter: dto.MetricType_COUNTER,
+		mapping.KindUntyped: dto.MetricType_UNTYPED, mapping.KindHistogram: dto.MetricType_HISTOGRAM,
+	}[f.kind]))
 	for i := range f.blocks {
 		w.block(&f.blocks[i])
 	}
@@ -73,14 +76,14 @@ func (w *messageWriter) block(bl *block) {
 	s := bl.sheet
 	for i := int(bl.from); i < int(bl.to); i++ {
 		e := &s.entries[i]
-		if !e.shown(s.live) {
+		if !e.shown(s.Live) {
 			continue
 		}
 		w.n++
 		if e.labels.fields == "" {
 			e.labels.makeFields(s.owner, e.series.Labels)
 		}
-		if w.family.kind == dto.MetricType_HISTOGRAM {
+		if w.family.kind == mapping.KindHistogram {
 			w.histogram(s, i)
 		} else {
 			w.number(s, i)
@@ -97,9 +100,9 @@ func (w *messageWriter) number(s *Sheet, at int) {
 	labels := e.labels.fields
 	field, length := protowire.Number(metricUntyped), fixedField
 	switch w.family.kind {
-	case dto.MetricType_GAUGE:
+	case mapping.KindGauge:
 		field = metricGauge
-	case dto.MetricType_COUNTER:
+	case mapping.KindCounter:
 		field, created = metricCounter, s.created(at)
 	}
 	stamp := 0
@@ -152,17 +155,32 @@ func (w *messageWriter) histogram(s *Sheet, at int) {
 	w.b = append(w.b, w.inner...)
 }
 
+// nativeCount is how many observations the buckets of a native histogram have.
+func nativeCount(h *mapping.Histogram) uint64 {
+	total := h.NativeZero
+	for _, b := range h.Native {
+		total += b.Count
+	}
+	return total
+}
+
 // native writes what makes a histogram a native one.
 func (w *messageWriter) native(h *mapping.Histogram) {
 	w.whole(histogramSchema, protowire.EncodeZigZag(int64(h.Schema)))
 	w.double(histogramZeroThreshold, h.ZeroThreshold())
 	w.whole(histogramZeroCount, h.NativeZero)
-	eachSpan(h, func(gap int32, length uint32) {
-		offset := protowire.EncodeZigZag(int64(gap))
+	next := int32(0) // the bucket that follows the span before
+	for rest := h.Native; len(rest) > 0; {
+		first, length := rest[0].Index, 1
+		for length < len(rest) && rest[length].Index == first+int32(length) {
+			length++
+		}
+		offset := protowire.EncodeZigZag(int64(first - next))
 		w.message(histogramSpan, 1+protowire.SizeVarint(offset)+1+protowire.SizeVarint(uint64(length)))
 		w.whole(spanOffset, offset)
 		w.whole(spanLength, uint64(length))
-	})
+		next, rest = first+int32(length), rest[length:]
+	}
 	before := uint64(0)
 	for _, b := range h.Native {
 		w.whole(histogramDelta, protowire.EncodeZigZag(int64(b.Count-before)))
@@ -173,11 +191,11 @@ func (w *messageWriter) native(h *mapping.Histogram) {
 // makeFields makes fields of the labels, which are an owner's and these.
 func (l *labels) makeFields(o Owner, own []mapping.Label) {
 	w := messageWriter{}
-	eachLabel(labelsOf(o), own, func(name, value string) {
-		w.message(metricLabel, 1+protowire.SizeBytes(len(name))+1+protowire.SizeBytes(len(value)))
-		w.text(labelName, name)
-		w.text(labelValue, value)
-	})
+	for _, label := range withOwner(nil, o, own) {
+		w.message(metricLabel, 1+protowire.SizeBytes(len(label.Name))+1+protowire.SizeBytes(len(label.Value)))
+		w.text(labelName, label.Name)
+		w.text(labelValue, label.Value)
+	}
 	l.fields = string(w.b)
 }
 

@@ -1,11 +1,10 @@
 package exposition
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -16,8 +15,8 @@ type Sheet struct {
 	// Unlisted says which of its series, by their names, stand on no page, and only Shown has them; nil: none.
 	Unlisted func(name string) bool
 
+	Live  bool  // all its series stand on the page, else the lasting ones alone
 	owner Owner // nil: nobody
-	live  bool  // else the lasting series alone stand on the page
 	gone  bool  // from the page
 
 	entries    []entry
@@ -61,10 +60,7 @@ func (e *entry) known(live bool) bool { return e.valid && (live || e.lasting) }
 func (e *entry) shown(live bool) bool { return e.known(live) && !e.unlisted }
 
 // NewSheet returns an empty sheet of an owner; nil is nobody. All its series stand on the page.
-func NewSheet(o Owner) *Sheet { return &Sheet{owner: o, live: true} }
-
-// SetLive says whether all series stand on the page, or the lasting ones alone.
-func (s *Sheet) SetLive(live bool) { s.live = live }
+func NewSheet(o Owner) *Sheet { return &Sheet{owner: o, Live: true} }
 
 // compare puts sheets into the order of their owners; what is nobody's has a family for itself.
 func (s *Sheet) compare(other *Sheet) int {
@@ -115,6 +111,20 @@ func (s *Sheet) CopyNumbers() {
 	}
 }
 
+// CopyHistogram copies from's numbers, using the memory that to has. Bounds never change.
+func CopyHistogram(to, from *mapping.Histogram) {
+	if from == nil {
+		return
+	}
+	counts, native := append(to.Counts[:0], from.Counts...), append(to.Native[:0], from.Native...)
+	*to = *from
+	to.Counts, to.Native = counts, native
+}
+
+// CountOfAll is the count of a histogram's observations: never less than a bucket's, whatever came from the rank. sum
+// is what the buckets with a bound hold.
+func CountOfAll(h *mapping.Histogram, sum uint64) uint64 { return max(sum, h.Count) }
+
 // SetOwn sets the numbers of the exporter's own families.
 func (s *Sheet) SetOwn() {
 	for _, o := range s.own {
@@ -131,70 +141,52 @@ func unique[T any](s *Sheet, list []T, compare func(a, b T) int) []T {
 	return once
 }
 
-// placed is a series that becomes an entry.
-type placed struct {
-	family *family
-	number int // of the family in this sheet
-	series *mapping.Series
-}
-
 // Fill makes entries of all series of performance variables of a new sheet, and copies their numbers, which nobody
 // changes meanwhile. refused says which names are not theirs.
 func (p *Page) Fill(s *Sheet, all []*mapping.Series, refused func(name string) bool) {
-	numbers := map[*family]int{}
-	plain, histograms := make([]placed, 0, len(all)), []placed(nil)
-	for _, series := range all {
-		if refused(series.Metric.Name) {
+	var families []*family
+	series := map[*family][]*mapping.Series{}
+	for _, of := range all {
+		if refused(of.Metric.Name) {
 			s.Drop(DroppedReserved, 1)
 			continue
 		}
-		f := p.place(s, series.Metric)
+		f := p.place(s, of.Metric)
 		if f == nil {
 			continue
 		}
-		number, known := numbers[f]
-		if !known {
-			number = len(numbers)
-			numbers[f] = number
+		if series[f] == nil {
+			families = append(families, f)
 		}
-		to := &plain
-		if f.kind == dto.MetricType_HISTOGRAM {
-			to = &histograms
-		}
-		*to = append(*to, placed{f, number, series})
+		series[f] = append(series[f], of)
 	}
-	byPlace := func(a, b placed) int {
-		if a.number != b.number {
-			return a.number - b.number
-		}
-		return compareLabels(a.series.Labels, b.series.Labels)
-	}
-	plain, histograms = unique(s, plain, byPlace), unique(s, histograms, byPlace)
-	s.figures, s.plain = true, len(plain)
-	s.entries = make([]entry, 0, len(plain)+len(histograms))
-	s.histograms = make([]mapping.Histogram, len(histograms))
-	s.parts = make([]section, 0, len(numbers))
+	// Histograms follow the others: theirs is the last kind.
+	slices.SortStableFunc(families, func(a, b *family) int { return cmp.Compare(a.kind, b.kind) })
+	s.figures = true
+	s.entries = make([]entry, 0, len(all))
+	s.parts = make([]section, 0, len(families))
 	maker := newLabelMaker(s.owner)
-	for _, list := range [][]placed{plain, histograms} {
-		from := len(s.entries)
-		for i, at := range list {
-			l := maker.of(at.series.Labels)
-			s.entries = append(s.entries, entry{text: l.text, labels: l, series: at.series,
-				unlisted: s.Unlisted != nil && s.Unlisted(at.family.name)})
-			if i+1 == len(list) || list[i+1].family != at.family {
-				p.insert(at.family, s, from)
-				from = len(s.entries)
-			}
+	for _, f := range families {
+		from, unlisted := len(s.entries), s.Unlisted != nil && s.Unlisted(f.name)
+		for _, of := range unique(s, series[f], func(a, b *mapping.Series) int { return compareLabels(a.Labels, b.Labels) }) {
+			l := maker.of(of.Labels)
+			s.entries = append(s.entries, entry{text: l.text, labels: l, series: of, unlisted: unlisted})
+		}
+		p.insert(f, s, from)
+		if f.kind != mapping.KindHistogram {
+			s.plain = len(s.entries)
 		}
 	}
+	s.histograms = make([]mapping.Histogram, len(s.entries)-s.plain)
 	s.CopyNumbers()
 }
 
 // place finds the family of a sheet's series; nil: there is no place.
 func (p *Page) place(s *Sheet, m *mapping.Metric) *family {
-	rival := p.rival(m.Name, metricType(m.Kind))
+	rival := p.rival(m.Name, m.Kind)
 	if rival == nil {
-		return p.family(m.Name, m.Help, metricType(m.Kind), otelOfMetric(m))
+		return p.family(m.Name, m.Help, m.Kind,
+			otelFamily{name: m.OTelName, unit: m.Unit, adds: m.OTelKind == mapping.OTelSum})
 	}
 	s.Drop(DroppedConflict, 1)
 	if !slices.Contains(s.inTheWay, rival) {
@@ -221,7 +213,7 @@ func (s *Sheet) Shown() []Shown {
 	for _, part := range s.parts {
 		of := Shown{family: part.family, sheet: s}
 		for i := part.from; i < part.to; i++ {
-			if s.entries[i].known(s.live) {
+			if s.entries[i].known(s.Live) {
 				of.places = append(of.places, int(i))
 			}
 		}
@@ -247,7 +239,7 @@ func (s *Shown) Value(i int) float64 { return s.sheet.entries[s.places[i]].value
 
 // Histogram is the numbers of one; nil: it is none.
 func (s *Shown) Histogram(i int) *mapping.Histogram {
-	if s.family.kind != dto.MetricType_HISTOGRAM {
+	if s.family.kind != mapping.KindHistogram {
 		return nil
 	}
 	return s.sheet.histogram(s.places[i])

@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	dto "github.com/prometheus/client_model/go"
-
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // The text formats are written right from the copies of ranks' numbers: names and labels are text already, so that a
@@ -35,7 +34,7 @@ func (f *family) writeText(b *body.Body, to Format) (n int) {
 
 // baseName is what the family is called in comments.
 func (to Format) baseName(f *family) string {
-	if to == OpenMetrics && f.kind == dto.MetricType_COUNTER {
+	if to == OpenMetrics && f.kind == mapping.KindCounter {
 		return strings.TrimSuffix(f.name, "_total")
 	}
 	return f.name
@@ -59,19 +58,11 @@ func (to Format) appendHead(b []byte, f *family) []byte {
 }
 
 func (to Format) typeWord(f *family) string {
-	switch {
-	case f.kind == dto.MetricType_COUNTER && to == OpenMetrics && !strings.HasSuffix(f.name, "_total"):
-		return "unknown"
-	case f.kind == dto.MetricType_COUNTER:
-		return "counter"
-	case f.kind == dto.MetricType_GAUGE:
-		return "gauge"
-	case f.kind == dto.MetricType_HISTOGRAM:
-		return "histogram"
-	case to == OpenMetrics:
+	sound := f.kind != mapping.KindUntyped && (f.kind != mapping.KindCounter || strings.HasSuffix(f.name, "_total"))
+	if to == OpenMetrics && !sound {
 		return "unknown"
 	}
-	return "untyped"
+	return f.kind.String()
 }
 
 // seriesWriter appends the series of one family to b.
@@ -90,11 +81,11 @@ func (w *seriesWriter) block(bl *block) {
 	name, b, n := w.family.name, w.b, 0
 	for i := int(bl.from); i < int(bl.to); i++ {
 		e := &s.entries[i]
-		if !e.shown(s.live) {
+		if !e.shown(s.Live) {
 			continue
 		}
 		n++
-		if w.family.kind == dto.MetricType_HISTOGRAM {
+		if w.family.kind == mapping.KindHistogram {
 			w.b = b
 			w.histogram(s, i)
 			b = w.b

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/body"
@@ -17,11 +16,11 @@ type someone struct{}
 
 func (someone) Compare(Owner) int { return 0 }
 func (someone) Begun() time.Time  { return time.Time{} }
-func (someone) Labels() []*dto.LabelPair {
-	return LabelPairs(nil, []mapping.Label{
+func (someone) Labels() []mapping.Label {
+	return []mapping.Label{
 		{Name: "jobid", Value: "1"}, {Name: "rank", Value: "3"}, {Name: "user", Value: "alice"},
 		{Name: "world", Value: "0"},
-	})
+	}
 }
 
 // gauge is a page on which someone has one series for each value of label l.
@@ -73,12 +72,13 @@ func TestLabelTexts(t *testing.T) {
 func TestRenderingAllocatesNothing(t *testing.T) {
 	p := gauge("a", "b", "c")
 	p.Arrange()
-	for _, format := range []Format{OpenMetrics, Protobuf} {
+	text := func(f *family, b *body.Body) int { return f.writeText(b, OpenMetrics) }
+	for _, write := range []func(*family, *body.Body) int{text, (*family).writeMessage} {
 		b := new(body.Body) // a pool may lose some, and does so at random under the race detector
 		assert.Zero(t, testing.AllocsPerRun(10, func() {
 			b.Text = b.Text[:0]
 			for _, f := range p.families {
-				f.write(b, format)
+				write(f, b)
 			}
 		}))
 		assert.NotEmpty(t, b.Text)

@@ -52,8 +52,7 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 	by := r.missing(in, elsewhere)
 	switch {
 	case by != nil && one:
-		waits := lateRank(by, by.does(), 0)
-		v.Late = &waits
+		v.Late = new(lateRank(by, by.does(), 0))
 		v.Text += fmt.Sprintf(", probably waiting for rank %d on %s, which %s", by.Rank, v.Late.Node, v.Late.Why)
 	case len(elsewhere) > 0:
 		v.Text += fmt.Sprintf(", %d %s not", len(elsewhere), plural(len(elsewhere), "is", "are"))

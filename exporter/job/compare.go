@@ -58,12 +58,13 @@ func Compare(before, after *Report) (*Comparison, error) {
 		return changes[what]
 	}
 	for _, side := range []struct {
-		of      *Report
-		seconds func(c *Change) *float64
-		calls   func(c *Change) *float64
+		of   *Report
+		note func(c *Change, seconds, calls float64)
 	}{
-		{before, func(c *Change) *float64 { return &c.Before }, func(c *Change) *float64 { return &c.CallsBefore }},
-		{after, func(c *Change) *float64 { return &c.After }, func(c *Change) *float64 { return &c.CallsAfter }},
+		{before, func(c *Change, seconds, calls float64) {
+			c.Before, c.CallsBefore = c.Before+seconds, c.CallsBefore+calls
+		}},
+		{after, func(c *Change, seconds, calls float64) { c.After, c.CallsAfter = c.After+seconds, c.CallsAfter+calls }},
 	} {
 		ranks, spent := 0.0, side.of.Spent()
 		for i := range side.of.Ranks {
@@ -75,13 +76,11 @@ func Compare(before, after *Report) (*Comparison, error) {
 			return nil, fmt.Errorf("the report of job %s says nothing of MPI calls: it ran without exec --calls",
 				side.of.Job.ID)
 		}
-		*side.seconds(&c.Observed) = spent.Sum() / ranks
-		*side.seconds(at(Outside)) = spent[api.Outside] / ranks
+		side.note(&c.Observed, spent.Sum()/ranks, 0)
+		side.note(at(Outside), spent[api.Outside]/ranks, 0)
 		for i := range side.of.Calls {
 			call := &side.of.Calls[i]
-			change := at(strings.TrimSpace(call.Function + " " + call.Object))
-			*side.seconds(change) += call.Seconds / ranks
-			*side.calls(change) += call.Calls / ranks
+			side.note(at(strings.TrimSpace(call.Function+" "+call.Object)), call.Seconds/ranks, call.Calls/ranks)
 		}
 	}
 	for _, change := range changes {

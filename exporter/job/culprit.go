@@ -314,9 +314,9 @@ func (w *wait) definite() bool { return len(w.targets) > 0 && (w.all || len(w.ta
 
 // list names ranks by their indices.
 func (g *graph) list(at []int) string {
-	numbers := make([]int, len(at))
+	ranks := make([]*Rank, len(at))
 	for i := range at {
-		numbers[i] = g.ranks[at[i]].Rank
+		ranks[i] = g.ranks[at[i]]
 	}
-	return ranksText(numbers)
+	return ranksOf(ranks)
 }

@@ -44,12 +44,8 @@ func blocking(c *api.CallUnderWay) string {
 
 // isRooted says that a collective function has a root.
 func isRooted(function string) bool {
-	switch binding(function) {
-	case "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Reduce", "MPI_Scatter", "MPI_Scatterv", "MPI_Ibcast",
-		"MPI_Igather", "MPI_Igatherv", "MPI_Ireduce", "MPI_Iscatter", "MPI_Iscatterv":
-		return true
-	}
-	return false
+	name := strings.TrimPrefix(strings.TrimPrefix(binding(function), "MPI_"), "I")
+	return slices.Contains([]string{"bcast", "gather", "gatherv", "reduce", "scatter", "scatterv"}, strings.ToLower(name))
 }
 
 // isCollective says whether a function may have to wait for all members of a communicator.
@@ -62,9 +58,6 @@ func isCollective(function string) bool {
 
 // isOfOtherWorlds says that a function waits for processes that aren't in the world.
 func isOfOtherWorlds(function string) bool {
-	switch function {
-	case "MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_spawn",
+		"MPI_Comm_spawn_multiple"}, function)
 }

@@ -262,15 +262,14 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 // most is the call in which ranks have spent most time, but for one that they wait for (nil: none), on an object that
 // it has called on, too; nil: none.
 func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
-	type object struct{ kind, name string }
-	index, shared := placesOf(part), map[object]bool{{}: true}
+	index, shared := placesOf(part), map[[2]string]bool{{}: true} // by kind and name
 	for c := range r.Calls {
 		call := &r.Calls[c]
 		if late == nil {
 			break
 		}
 		if _, is := call.ranks[late.who()]; is || late.on(call.Called).id != "" {
-			shared[object{call.Kind, call.Object}] = true
+			shared[[2]string{call.Kind, call.Object}] = true
 		}
 	}
 	finalize := 0.0
@@ -286,7 +285,7 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 			spent = call.Seconds
 		}
 		for _, i := range call.callers(index) {
-			if of := part[i]; of != late && (late == nil || shared[object{call.Kind, call.Object}] &&
+			if of := part[i]; of != late && (late == nil || shared[[2]string{call.Kind, call.Object}] &&
 				of.on(call.Called) == late.on(call.Called)) {
 				spent += call.ranks[of.who()]
 			}

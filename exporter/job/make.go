@@ -17,7 +17,6 @@ type maker struct {
 	report    *Report
 	place     func(r *api.RankStatus) string // nil: not known
 	running   bool
-	nodes     map[string]bool
 	programs  map[string]int // how many ranks say so
 	libraries map[string]int
 	calls     map[Called]*Call
@@ -41,9 +40,9 @@ type pair struct {
 
 func newMaker(j Job, place func(r *api.RankStatus) string) *maker {
 	return &maker{
-		place:  place,
-		report: &Report{Format: Format, Job: Job{ID: j.ID, World: j.World, User: j.User, Name: j.Name}},
-		nodes:  map[string]bool{}, programs: map[string]int{}, libraries: map[string]int{},
+		place:    place,
+		report:   &Report{Format: Format, Job: Job{ID: j.ID, World: j.World, User: j.User, Name: j.Name}},
+		programs: map[string]int{}, libraries: map[string]int{},
 		calls: map[Called]*Call{}, bytes: map[who]map[string]float64{}, sizes: map[Called]*sizes{},
 		messages: map[pair]*Messages{}, levels: map[string]*Level{},
 	}
@@ -247,25 +246,26 @@ func (m *maker) addLevel(l Level) {
 
 // done completes the report.
 func (m *maker) done() *Report {
-	r := m.report
+	r, nodes := m.report, map[string]bool{}
 	for i := range r.Ranks {
 		of := &r.Ranks[i]
-		m.nodes[of.Node] = true
+		nodes[of.Node] = true
 		if bytes := m.bytes[of.who()]; bytes != nil {
 			of.Bytes = bytes
 		}
+		if !m.running && of.End == endsWell {
+			of.Threads = nil // all have been in MPI_Finalize, and it is over
+		}
 	}
-	r.Job.Nodes = len(m.nodes)
+	r.Job.Nodes = len(nodes)
 	r.Job.Program, r.Job.Library = mostOf(m.programs), mostOf(m.libraries)
 	if m.running {
 		r.Job.Ended = nil
 	}
-	for i := range r.Ranks {
-		if of := &r.Ranks[i]; !m.running && of.End == endsWell {
-			of.Threads = nil // all have been in MPI_Finalize, and it is over
-		}
+	for _, c := range m.calls {
+		r.Calls = append(r.Calls, *c)
 	}
-	m.listCalls()
+	r.sortCalls()
 	m.listSizes()
 	m.listMessages()
 	for _, key := range slices.Sorted(maps.Keys(m.levels)) {
@@ -280,13 +280,6 @@ func (m *maker) done() *Report {
 	return r
 }
 
-func (m *maker) listCalls() {
-	for _, c := range m.calls {
-		m.report.Calls = append(m.report.Calls, *c)
-	}
-	m.report.sortCalls()
-}
-
 // sortCalls sorts calls by their time, and says which share of all time that is.
 func (r *Report) sortCalls() {
 	spent := r.Spent()
@@ -298,8 +291,7 @@ func (r *Report) sortCalls() {
 		}
 	}
 	slices.SortFunc(r.Calls, func(a, b Call) int {
-		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), strings.Compare(a.Function, b.Function),
-			strings.Compare(a.Object, b.Object))
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), a.compare(b.Called))
 	})
 }
 
@@ -313,8 +305,7 @@ func (m *maker) listSizes() {
 		}
 	}
 	slices.SortFunc(m.report.Sizes, func(a, b Sizes) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Function, b.Function),
-			strings.Compare(a.Object, b.Object))
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), a.compare(b.Called))
 	})
 }
 

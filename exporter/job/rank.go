@@ -97,13 +97,8 @@ func (r *Rank) ended() bool {
 	return r.State == StateGone || r.State == "ended" && (r.End != endsWell || len(r.Threads) == 0)
 }
 
-// broken is how it has ended, if not by MPI_Finalize: lost, abort, exit.
-func (r *Rank) broken() string {
-	if r.End == endsWell {
-		return ""
-	}
-	return r.End
-}
+// broken says that it has ended otherwise than by MPI_Finalize: lost, abort, exit.
+func (r *Rank) broken() bool { return r.End != "" && r.End != endsWell }
 
 // silent says that it doesn't answer.
 func (r *Rank) silent() bool { return r.State == "late" }
@@ -126,9 +121,6 @@ func (r *Rank) name() string {
 	}
 	return name
 }
-
-// how a rank has ended: its exit status, or what its exporter has seen.
-func (r *Rank) how() string { return cmp.Or(r.Exit, r.End) }
 
 // inOneCall says that the rank has been in one call for long, as far as that is known.
 func (r *Rank) inOneCall() bool {
@@ -164,14 +156,13 @@ func (r *Rank) isBlocked() bool {
 		r.cores > float64(len(r.Threads))+0.2 {
 		return false
 	}
-	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool { return t.Call == nil || !r.holds(t.Call) })
+	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool {
+		return t.Call == nil || !r.isLong(t.Call.Seconds) || isOfFile(t.Call.Function)
+	})
 }
 
 // isLong says that a call of so many seconds has lasted for long: longer than its job's steps.
 func (r *Rank) isLong(seconds float64) bool { return seconds >= max(Waiting.Seconds(), r.step) }
-
-// holds says that a call of the rank's has lasted for long, and isn't one that may.
-func (r *Rank) holds(c *api.CallUnderWay) bool { return r.isLong(c.Seconds) && !isOfFile(c.Function) }
 
 // operation tells apart what ranks may be in together.
 type operation struct {

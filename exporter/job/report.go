@@ -1,8 +1,10 @@
 package job
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -120,6 +122,22 @@ type Bucket struct {
 
 // LargestSize stands for sizes above the last bound, as JSON has no infinity.
 const LargestSize = math.MaxFloat64
+
+// Read reads a report, as JSON or from a page that has it as JSON.
+func Read(text []byte) (*Report, error) {
+	const begin, end = `<script type="application/json" id="report">`, `</script>`
+	if _, after, is := bytes.Cut(text, []byte(begin)); is {
+		text, _, _ = bytes.Cut(after, []byte(end))
+	}
+	r := &Report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("this is no report, neither as JSON nor as a page: %w", err)
+	}
+	if r.Format != Format {
+		return nil, fmt.Errorf("this is a report of format %d; this version reads %d", r.Format, Format)
+	}
+	return r, nil
+}
 
 // Written is the report as files have it: each rank has its functions, and calls don't have their ranks.
 func (r *Report) Written() *Report {
@@ -290,6 +308,11 @@ type LateRank struct {
 	Useful bool `json:"by_useful_time"`
 }
 
+// compare puts calls into the order of their names.
+func (c Called) compare(other Called) int {
+	return cmp.Or(strings.Compare(c.Function, other.Function), strings.Compare(c.Object, other.Object))
+}
+
 // where names a call.
 func (c Called) where() string {
 	if c.Object == "" {
@@ -301,11 +324,8 @@ func (c Called) where() string {
 // synchronises says that no rank leaves such calls before all members have begun them. Of calls without data libraries
 // let ranks go.
 func (c *Call) synchronises() bool {
-	switch binding(c.Function) {
-	case "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block":
-		return c.Calls > 0 && c.moved() >= c.Calls
-	}
-	return api.Holds(c.Function)
+	moves := c.Function != "MPI_Barrier" && !strings.HasPrefix(c.Function, "MPI_Comm_")
+	return api.Holds(c.Function) && (!moves || c.Calls > 0 && c.moved() >= c.Calls)
 }
 
 // moved is how many bytes calls have moved, in all directions.

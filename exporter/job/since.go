@@ -23,13 +23,13 @@ type Totals struct {
 type rankTotals struct {
 	pid  int
 	time api.StateSeconds
-	cpu  api.CPU
+	cpu  *api.CPU // never nil
 }
 
 // cpuSince is what the kernel says of a rank, its times those of the seconds since then. Those of a thread are read
 // less often, at other times: they are what they would be in so many seconds, by what was read meanwhile, or else by
 // all of the time observed.
-func cpuSince(now *api.CPU, before api.CPU, seconds, observed float64) *api.CPU {
+func cpuSince(now, before *api.CPU, seconds, observed float64) *api.CPU {
 	if now == nil {
 		return nil
 	}
@@ -39,15 +39,15 @@ func cpuSince(now *api.CPU, before api.CPU, seconds, observed float64) *api.CPU 
 		}
 		return new(grown(*now, *before) * times)
 	}
-	of, times := *now, 1.0
-	switch read := now.At - before.At; {
+	of, was, times := *now, *before, 1.0
+	switch read := now.At - was.At; {
 	case read > 0:
 		times = seconds / read
 	case now.At > 0:
-		times, before.Thread, before.Queue = seconds/observed, new(0.0), new(0.0)
+		times, was.Thread, was.Queue = seconds/observed, new(0.0), new(0.0)
 	}
-	of.Seconds, of.Thread = since(now.Seconds, before.Seconds, 1), since(now.Thread, before.Thread, times)
-	of.Queue = since(now.Queue, before.Queue, times)
+	of.Seconds, of.Thread = since(now.Seconds, was.Seconds, 1), since(now.Thread, was.Thread, times)
+	of.Queue = since(now.Queue, was.Queue, times)
 	return &of
 }
 
@@ -56,27 +56,16 @@ type total struct {
 	value float64
 }
 
-// Kinds of numbers.
-const (
-	ofCalls = iota
-	ofSeconds
-	ofRank
-	ofBytes
-	ofSizes
-	ofMessages
-	ofMessageBytes
-)
-
-// quantity is what a number is of. It has no texts, for it is hashed for each rank of each call.
+// quantity is what a number is of. Names are hashed before it is, for that is done for each rank of each call.
 type quantity struct {
-	kind   int
 	called uint64 // hash
 	who
-	to    uint64 // hash of a direction, or of a rank
+	what  string // number of a call, direction of its bytes, number of messages
+	to    string // whom they are sent to
 	bound float64
 }
 
-// hash stands for a text or a call.
+// hash stands for a quantity or a call.
 func hash[T comparable](t *Totals, what T) uint64 { return maphash.Comparable(t.seed, what) }
 
 // Totals returns the report's.
@@ -84,12 +73,7 @@ func (r *Report) Totals() *Totals {
 	t := &Totals{time: r.Time, ranks: make(map[who]rankTotals, len(r.Ranks)), seed: maphash.MakeSeed()}
 	for i := range r.Ranks {
 		of := &r.Ranks[i]
-		was := rankTotals{pid: of.PID, time: of.Time}
-		if of.CPU != nil {
-			was.cpu = api.CPU{Seconds: of.CPU.Seconds, Thread: of.CPU.Thread, Queue: of.CPU.Queue,
-				At: of.CPU.At}
-		}
-		t.ranks[of.who()] = was
+		t.ranks[of.who()] = rankTotals{of.PID, of.Time, cmp.Or(of.CPU, &api.CPU{})}
 	}
 	add := func(what quantity, value float64) {
 		t.numbers = append(t.numbers, total{hash(t, what), value})
@@ -97,24 +81,24 @@ func (r *Report) Totals() *Totals {
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		call := hash(t, c.Called)
-		add(quantity{kind: ofCalls, called: call}, c.Calls)
-		add(quantity{kind: ofSeconds, called: call}, c.Seconds)
+		add(quantity{called: call, what: "calls"}, c.Calls)
+		add(quantity{called: call, what: "seconds"}, c.Seconds)
 		for direction, bytes := range c.Bytes {
-			add(quantity{kind: ofBytes, called: call, to: hash(t, direction)}, bytes)
+			add(quantity{called: call, what: direction}, bytes)
 		}
 		for by, seconds := range c.ranks {
-			add(quantity{kind: ofRank, called: call, who: by}, seconds)
+			add(quantity{called: call, who: by}, seconds)
 		}
 	}
 	for i := range r.Sizes {
 		call := hash(t, r.Sizes[i].Called)
 		for _, b := range r.Sizes[i].Buckets {
-			add(quantity{kind: ofSizes, called: call, bound: b.Bytes}, b.Calls)
+			add(quantity{called: call, what: "sizes", bound: b.Bytes}, b.Calls)
 		}
 	}
 	for _, m := range r.Messages {
-		add(quantity{kind: ofMessages, who: who{rank: m.From}, to: hash(t, m.To)}, m.Messages)
-		add(quantity{kind: ofMessageBytes, who: who{rank: m.From}, to: hash(t, m.To)}, m.Bytes)
+		add(quantity{who: who{rank: m.From}, what: "messages", to: m.To}, m.Messages)
+		add(quantity{who: who{rank: m.From}, what: "bytes", to: m.To}, m.Bytes)
 	}
 	slices.SortFunc(t.numbers, func(a, b total) int { return cmp.Compare(a.of, b.of) })
 	t.numbers = slices.Clip(t.numbers)
@@ -123,8 +107,7 @@ func (r *Report) Totals() *Totals {
 
 // grown is what has come to a total, which was zero if there was none.
 func (t *Totals) grown(now float64, what quantity) float64 {
-	at, found := slices.BinarySearchFunc(t.numbers, hash(t, what), func(n total,
-		of uint64) int {
+	at, found := slices.BinarySearchFunc(t.numbers, hash(t, what), func(n total, of uint64) int {
 		return cmp.Compare(n.of, of)
 	})
 	if !found {
@@ -203,20 +186,17 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 // callsSince leaves out calls that have taken no time and were not called.
 func (t *Totals) callsSince(now []Call) (calls []Call) {
 	for _, c := range now {
-		what := quantity{called: hash(t, c.Called)}
-		c.Calls, c.Seconds = t.grown(c.Calls, quantity{kind: ofCalls, called: what.called}),
-			t.grown(c.Seconds, quantity{kind: ofSeconds, called: what.called})
+		call := hash(t, c.Called)
+		c.Calls = t.grown(c.Calls, quantity{called: call, what: "calls"})
+		c.Seconds = t.grown(c.Seconds, quantity{called: call, what: "seconds"})
 		c.Bytes = maps.Clone(c.Bytes)
-		for direction := range c.Bytes {
-			what.kind, what.to = ofBytes, hash(t, direction)
-			c.Bytes[direction] = t.grown(c.Bytes[direction], what)
+		for direction, bytes := range c.Bytes {
+			c.Bytes[direction] = t.grown(bytes, quantity{called: call, what: direction})
 		}
-		what.to = 0
 		if c.ranks = maps.Clone(c.ranks); len(c.ranks) > 0 {
 			c.Most, c.MostSeconds = math.MaxInt, -1
 			for by, seconds := range c.ranks {
-				what.kind, what.who = ofRank, by
-				seconds = t.grown(seconds, what)
+				seconds = t.grown(seconds, quantity{called: call, who: by})
 				c.ranks[by] = seconds
 				if seconds > c.MostSeconds || seconds == c.MostSeconds && by.rank < c.Most {
 					c.Most, c.MostSeconds = by.rank, seconds
@@ -235,7 +215,7 @@ func (t *Totals) sizesSince(now []Sizes) (sizes []Sizes) {
 		all, call := s.Buckets, hash(t, s.Called)
 		s.Calls, s.Buckets = 0, nil
 		for _, b := range all {
-			if b.Calls = t.grown(b.Calls, quantity{kind: ofSizes, called: call, bound: b.Bytes}); b.Calls > 0 {
+			if b.Calls = t.grown(b.Calls, quantity{called: call, what: "sizes", bound: b.Bytes}); b.Calls > 0 {
 				s.Calls += b.Calls
 				s.Buckets = append(s.Buckets, b)
 			}
@@ -249,9 +229,10 @@ func (t *Totals) sizesSince(now []Sizes) (sizes []Sizes) {
 
 func (t *Totals) messagesSince(now []Messages) (messages []Messages) {
 	for _, m := range now {
-		from := who{rank: m.From}
-		if m.Messages = t.grown(m.Messages, quantity{kind: ofMessages, who: from, to: hash(t, m.To)}); m.Messages > 0 {
-			m.Bytes = t.grown(m.Bytes, quantity{kind: ofMessageBytes, who: from, to: hash(t, m.To)})
+		what := quantity{who: who{rank: m.From}, what: "messages", to: m.To}
+		if m.Messages = t.grown(m.Messages, what); m.Messages > 0 {
+			what.what = "bytes"
+			m.Bytes = t.grown(m.Bytes, what)
 			messages = append(messages, m)
 		}
 	}

@@ -29,17 +29,12 @@ func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Truncate(time.Second).String()
 }
 
-// ranksText names ranks: "rank 3", "ranks 0-2,5".
-func ranksText(numbers []int) string {
-	slices.Sort(numbers)
-	return plural(len(numbers), "rank ", "ranks ") + clean.Cut(units.Ranks(slices.Compact(numbers)), 60)
-}
-
-// ranksOf names ranks.
+// ranksOf names ranks: "rank 3", "ranks 0-2,5".
 func ranksOf(ranks []*Rank) string {
 	numbers := make([]int, len(ranks))
 	for i := range ranks {
 		numbers[i] = ranks[i].Rank
 	}
-	return ranksText(numbers)
+	slices.Sort(numbers)
+	return plural(len(numbers), "rank ", "ranks ") + clean.Cut(units.Ranks(slices.Compact(numbers)), 60)
 }

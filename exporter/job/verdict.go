@@ -178,7 +178,7 @@ func (r *Report) crashed(v *Verdict) bool {
 	live, silent := 0, 0
 	for i := range r.Ranks {
 		switch of := &r.Ranks[i]; {
-		case of.broken() != "":
+		case of.broken():
 			gone = append(gone, of)
 		case !of.ended():
 			live++
@@ -210,7 +210,7 @@ func (r *Report) crashed(v *Verdict) bool {
 	if before, was := (Verdict{}), *r; live == 0 {
 		was.Ranks = slices.Clone(r.Ranks)
 		for i := range was.Ranks {
-			if of := &was.Ranks[i]; of.broken() != "" {
+			if of := &was.Ranks[i]; of.broken() {
 				of.State, of.Time[api.Ended] = "up", 0
 			}
 		}
@@ -231,13 +231,7 @@ func (r *Report) crashed(v *Verdict) bool {
 // Believe has the verdict say what was said of the job while it ran, for a report whose figures alone don't tell who
 // waits for whom, nor which rank ended first. Where nothing was said (nil), it names no rank.
 func (r *Report) Believe(said *Verdict) {
-	v := &r.Verdict
-	named := func(v *Verdict) int {
-		if v.Late == nil {
-			return -1
-		}
-		return v.Late.Rank
-	}
+	v, none := &r.Verdict, &LateRank{Rank: -1}
 	switch {
 	case v.State == Crashed:
 		for i := range r.Ranks {
@@ -253,7 +247,7 @@ func (r *Report) Believe(said *Verdict) {
 		if v.Efficiency.Parallel >= Efficient {
 			said.State = Healthy
 		}
-	case said.State == v.State && named(said) == named(v):
+	case said.State == v.State && cmp.Or(said.Late, none).Rank == cmp.Or(v.Late, none).Rank:
 		return // it says the same in more words
 	}
 	v.State, v.Late, v.Text = said.State, said.Late, ""
@@ -311,7 +305,7 @@ func (r *Report) stuck(ranks []Rank, v *Verdict) bool {
 		v.State, v.Text = f.state, f.text
 		if len(f.ranks) == 1 {
 			by := all[f.ranks[0]]
-			v.Late = &LateRank{Rank: by.Rank, Dup: by.Dup, Node: mapping.OneLine(by.Node), Why: by.does()}
+			v.Late = new(lateRank(by, by.does(), 0))
 		}
 		return true
 	}
@@ -331,7 +325,7 @@ func crash(gone []*Rank, of int) string {
 	var aborting, alone []*Rank
 	killed := 0
 	for _, r := range gone {
-		reasons[r.how()], nodes[r.Node] = true, true
+		reasons[cmp.Or(r.Exit, r.End)], nodes[r.Node] = true, true
 		switch {
 		case r.End == endsByAbort:
 			aborting = append(aborting, r)
@@ -352,7 +346,7 @@ func crash(gone []*Rank, of int) string {
 	case len(alone) == 1 && killed == len(gone)-1:
 		return fmt.Sprintf("%s, probably %s (%s) first", many, alone[0].name(), alone[0].Exit)
 	case len(nodes) == 1 && !first.EndedAt.IsZero() && gone[1].EndedAt.Sub(first.EndedAt) > atOnce:
-		return fmt.Sprintf("%s, probably %s (%s) first", many, first.name(), first.how())
+		return fmt.Sprintf("%s, probably %s (%s) first", many, first.name(), cmp.Or(first.Exit, first.End))
 	}
 	return fmt.Sprintf("%s (%s); which was the first isn't known", many, why)
 }

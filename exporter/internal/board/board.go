@@ -7,11 +7,8 @@
 package board
 
 import (
-	"slices"
 	"strconv"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
@@ -21,39 +18,38 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Identity is what tells the series of one rank from those of all others on the node.
-type Identity = identity.Identity
-
 // Rank is what of a rank never changes.
 type Rank struct {
 	Key     mpit.RankID
-	ID      Identity
+	ID      identity.Identity
 	UID     uint32
 	Started time.Time // zero: not known
 	About   api.RankStatus
-	Old     bool             // it was there before this exporter
-	Light   bool             // the page has sums of its call profile and no objects, the API all of it
-	Labels  []*dto.LabelPair // of ID, sorted by name; shared by all its series
+	Old     bool            // it was there before this exporter
+	Light   bool            // the page has sums of its call profile and no objects, the API all of it
+	Labels  []mapping.Label // of ID, sorted by name; shared by all its series
 	World   *World
 }
 
 // Labels are those of a rank, or of a group, by its Identity.
-func Labels(id Identity) []*dto.LabelPair {
+func Labels(id identity.Identity) []mapping.Label {
 	labels := []mapping.Label{
 		{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User}, {Name: "world", Value: id.World},
 	}
 	if id.Rank != groupRank {
-		labels = slices.Insert(labels, 1, mapping.Label{Name: "rank", Value: strconv.Itoa(id.Rank)})
+		labels = append(labels, mapping.Label{Name: "rank", Value: strconv.Itoa(id.Rank)})
 	}
 	if id.Dup > 0 {
-		labels = slices.Insert(labels, 0, mapping.Label{Name: "dup", Value: strconv.Itoa(id.Dup)})
+		labels = append(labels, mapping.Label{Name: "dup", Value: strconv.Itoa(id.Dup)})
 	}
-	return exposition.LabelPairs(nil, labels)
+	exposition.SortLabels(labels)
+	return labels
 }
 
 // World is an MPI_COMM_WORLD of one user.
@@ -132,24 +128,22 @@ type Board struct {
 	cfg    Config
 	ranks  map[*Rank]*portrait
 	groups map[*World]*group
-	worlds map[*World]*gathered
-	joined []*World // of the running refresh
 
-	refreshes  uint64
-	order      []*Rank // of the running refresh: all ranks
+	there      map[*Rank]bool            // those of the running refresh
+	order      []*Rank                   // the same
+	worlds     map[*World][]merge.Member // theirs, until its end; their memory is used again
 	describing describing
 
 	outdated             bool   // mpit_pvar_info is to be made anew
 	categories, controls uint64 // of the tallies, when their families were made
-
-	single []*mapping.Series // of a rank, without those of its group; its memory is used again
 }
 
 // New returns a Board on which nothing stands.
 func New(cfg Config) *Board {
 	return &Board{
 		Page: exposition.New(cfg.Drop), cfg: cfg, ranks: map[*Rank]*portrait{}, groups: map[*World]*group{},
-		worlds: map[*World]*gathered{}, describing: describing{described: map[uint32]int{}}, outdated: true,
+		there: map[*Rank]bool{}, worlds: map[*World][]merge.Member{},
+		describing: describing{described: map[uint32]int{}}, outdated: true,
 	}
 }
 
@@ -163,16 +157,14 @@ func (b *Board) Close() {
 // Begin begins a refresh, with all ranks that there are. perRank is how many series may describe one rank, all how
 // many may describe all ranks: each user with ranks may have an equal part of these.
 func (b *Board) Begin(ranks []*Rank, perRank, all int) {
-	b.refreshes++
 	b.order = ranks
 	b.describing.begin(ranks, perRank, all)
+	clear(b.there)
 	for _, of := range ranks {
-		if r := b.ranks[of]; r != nil {
-			r.refresh = b.refreshes
-		}
+		b.there[of] = true
 	}
-	for _, r := range b.ranks {
-		if r.refresh != b.refreshes {
+	for of, r := range b.ranks {
+		if !b.there[of] {
 			b.remove(r)
 		}
 	}
@@ -212,10 +204,10 @@ func (b *Board) Of(of *Rank) (variables *mpit.Variables, infos []variables.Info,
 }
 
 // OfWorld is what stands on the page for the ranks of a world together; false: there is no such thing.
-func (b *Board) OfWorld(w *World) (id Identity, shown []exposition.Shown, grouped bool) {
+func (b *Board) OfWorld(w *World) (id identity.Identity, shown []exposition.Shown, grouped bool) {
 	g := b.groups[w]
 	if g == nil || g.sheet == nil {
-		return Identity{}, nil, false
+		return identity.Identity{}, nil, false
 	}
 	return g.id, g.sheet.Shown(), true
 }
@@ -246,17 +238,21 @@ func (b *Board) clear(s *sheet) {
 	}
 }
 
+// labelled are the labels of a row of a family that belongs to nobody, which has all of them.
+func labelled(f *Family, values ...string) (labels []mapping.Label) {
+	for i, value := range values {
+		labels = append(labels, mapping.Label{Name: f.Labels[i], Value: value})
+	}
+	return labels
+}
+
 // addInfos makes mpit_pvar_info anew: what any rank on the page has, once each.
 func (b *Board) addInfos() {
 	if !b.outdated {
 		return
 	}
 	b.outdated = false
-	type key struct {
-		name, class, unit, bind, verbosity string
-		bits                               int
-	}
-	seen := map[key]bool{}
+	seen := map[[6]string]bool{}
 	var rows []exposition.Row
 	for _, of := range b.order {
 		r := b.ranks[of]
@@ -264,16 +260,12 @@ func (b *Board) addInfos() {
 			continue
 		}
 		for _, info := range r.Alike[:r.shown] {
-			k := key{info.Name, info.Class.String(), info.Unit, info.Bind.String(), info.Verbosity.String(), info.Bits}
-			if seen[k] {
-				continue
+			values := [...]string{info.Name, info.Class.String(), info.Unit, info.Bind.String(), info.Verbosity.String(),
+				strconv.Itoa(info.Bits)}
+			if !seen[values] {
+				seen[values] = true
+				rows = append(rows, exposition.Row{Value: 1, Labels: labelled(&familyPvarInfo, values[:]...)})
 			}
-			seen[k] = true
-			rows = append(rows, exposition.Row{Value: 1, Labels: []mapping.Label{
-				{Name: "name", Value: k.name}, {Name: "class", Value: k.class}, {Name: "unit", Value: k.unit},
-				{Name: "bind", Value: k.bind}, {Name: "verbosity", Value: k.verbosity},
-				{Name: "bits", Value: strconv.Itoa(k.bits)},
-			}})
 		}
 	}
 	b.ReplaceShared(&familyPvarInfo, rows)
@@ -287,9 +279,7 @@ func (b *Board) addCategories(all *tally.Tally[categories.Row]) {
 	}
 	var rows []exposition.Row
 	for r := range sums {
-		rows = append(rows, exposition.Row{Value: 1, Labels: []mapping.Label{
-			{Name: "name", Value: r.Name}, {Name: "class", Value: r.Class}, {Name: "category", Value: r.Category},
-		}})
+		rows = append(rows, exposition.Row{Value: 1, Labels: labelled(&familyPvarCategory, r.Name, r.Class, r.Category)})
 	}
 	b.ReplaceShared(&familyPvarCategory, rows)
 }
@@ -302,11 +292,7 @@ func (b *Board) addControls(all *tally.Tally[ControlRow]) {
 	}
 	var rows []exposition.Row
 	for r, n := range sums {
-		labels := []mapping.Label{
-			{Name: "jobid", Value: r.World.JobID}, {Name: "world", Value: r.World.Name},
-			{Name: "user", Value: r.World.User},
-			{Name: "name", Value: r.Name}, {Name: "value", Value: r.Value},
-		}
+		labels := labelled(&familyControlRanks, r.World.JobID, r.World.Name, r.World.User, r.Name, r.Value)
 		if r.World.Dup > 0 {
 			labels = append(labels, mapping.Label{Name: "dup", Value: strconv.Itoa(r.World.Dup)})
 		}

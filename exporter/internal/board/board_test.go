@@ -15,6 +15,7 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -42,7 +43,7 @@ func pageRank(number int, name string, values ...string) (*Rank, *fixed) {
 		f.series = append(f.series, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}},
 			Value: float64(i), Valid: true})
 	}
-	id := Identity{JobID: "1", World: "0", User: "alice", Rank: number}
+	id := identity.Identity{JobID: "1", World: "0", User: "alice", Rank: number}
 	return &Rank{Key: mpit.RankID{byte(number)}, ID: id, Labels: Labels(id)}, f
 }
 

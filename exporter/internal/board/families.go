@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	dto "github.com/prometheus/client_model/go"
-
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
@@ -42,7 +40,7 @@ var (
 	familyObjectInfo = gauge("mpit_object_info", "",
 		"An MPI object whose name is unique in its rank: its number of processes, the rank's own number in it, and "+
 			"what else MPI tells about it; always 1.",
-		rankLabels, objectLabelled, objectDetailLabels())
+		rankLabels, objectLabelled, []string{"size", "object_rank", "predefined", "inter", "on"}, objectDetails)
 	familyObjects = gauge("mpit_objects", "{object}",
 		"Live MPI objects of one kind and name in the rank.",
 		rankLabels, objectLabelled)
@@ -67,12 +65,12 @@ var (
 )
 
 func gauge(name, counts, help string, labels ...[]string) Family {
-	return Family{Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: slices.Concat(labels...)}
+	return Family{Name: name, Help: help, Type: mapping.KindGauge, Counts: counts, Labels: slices.Concat(labels...)}
 }
 
 func counter(name, counts, help string, labels ...[]string) Family {
 	f := gauge(name, counts, help, labels...)
-	f.Type = dto.MetricType_COUNTER
+	f.Type = mapping.KindCounter
 	return f
 }
 
@@ -123,35 +121,37 @@ func processLabels() (labels []string) {
 	return labels
 }
 
-// presence says when a rank has a family.
-type presence uint8
+// Of which ranks a family is; nil: of all.
+func sampled(r *portrait) bool  { return r.Sampled }
+func profiled(r *portrait) bool { return r.Calls != nil }
 
-const (
-	always          presence = iota
-	onceSampled              // from the rank's first answer on
-	onceControlled           // once the program has called MPI_Pcontrol
-	whileControlled          // the same, while the rank is live
-	onceProfiled             // with a call profile
-	whileProfiled            // the same, while the rank is live
-)
+// controlled says whether the program has called MPI_Pcontrol.
+func controlled(r *portrait) bool { return r.Stats.PcontrolCalls > 0 }
 
 // rankFamily is a family whose value is a number of the rank, without further labels: filled in at each round.
 type rankFamily struct {
 	Family
-	when  presence
-	value func(r *portrait) float64
+	when     func(r *portrait) bool
+	value    func(r *portrait) float64
+	liveOnly bool
 }
 
-func ofRank(name, counts string, when presence, help string, value func(r *portrait) float64) rankFamily {
+func ofRank(name, counts string, when func(r *portrait) bool, help string, value func(r *portrait) float64) rankFamily {
 	f := gauge(name, counts, help, rankLabels)
 	if strings.HasSuffix(name, "_total") {
 		f = counter(name, counts, help, rankLabels)
 	}
-	return rankFamily{f, when, value}
+	return rankFamily{f, when, value, false}
+}
+
+// whileLive is a family that a rank has while it is live.
+func whileLive(f rankFamily) rankFamily {
+	f.liveOnly = true
+	return f
 }
 
 var rankFamilies = []rankFamily{
-	ofRank("mpit_rank_up", "", always,
+	ofRank("mpit_rank_up", "", nil,
 		"1: the rank answered in this scrape; 0: it was late or has ended.",
 		func(r *portrait) float64 {
 			if r.up {
@@ -159,55 +159,55 @@ var rankFamilies = []rankFamily{
 			}
 			return 0
 		}),
-	ofRank("mpit_rank_start_time_seconds", "", always,
+	ofRank("mpit_rank_start_time_seconds", "", nil,
 		"When the rank's MPI_T session was opened, right after MPI_Init, in seconds since the epoch.",
 		func(r *portrait) float64 { return self.Seconds(r.rank.Started) }),
-	ofRank("mpit_rank_agent_cpu_seconds_total", "", onceSampled,
+	ofRank("mpit_rank_agent_cpu_seconds_total", "", sampled,
 		"CPU time of the agent's thread in the rank.",
 		func(r *portrait) float64 { return r.Stats.CPUTime.Seconds() }),
-	ofRank("mpit_rank_agent_gate_wait_seconds_total", "", onceSampled,
+	ofRank("mpit_rank_agent_gate_wait_seconds_total", "", sampled,
 		"Time that the program's threads waited for a sample to end.",
 		func(r *portrait) float64 { return r.Stats.GateWaitTime.Seconds() }),
-	ofRank("mpit_rank_agent_gate_wait_max_seconds", "", onceSampled,
+	ofRank("mpit_rank_agent_gate_wait_max_seconds", "", sampled,
 		"Longest time that a thread of the program waited for a sample to end.",
 		func(r *portrait) float64 { return r.Stats.GateWaitMax.Seconds() }),
-	ofRank("mpit_rank_agent_samples_total", "{sample}", onceSampled,
+	ofRank("mpit_rank_agent_samples_total", "{sample}", sampled,
 		"Samples taken by the rank's agent.",
 		func(r *portrait) float64 { return float64(r.Stats.Samples) }),
-	ofRank("mpit_rank_agent_busy_total", "{request}", onceSampled,
+	ofRank("mpit_rank_agent_busy_total", "{request}", sampled,
 		"Requests that the agent answered without values because the program was making or freeing MPI objects.",
 		func(r *portrait) float64 { return float64(r.Stats.Busy) }),
-	ofRank("mpit_rank_agent_read_errors_total", "{error}", onceSampled,
+	ofRank("mpit_rank_agent_read_errors_total", "{error}", sampled,
 		"Reads of performance variables that MPI_T refused.",
 		func(r *portrait) float64 { return float64(r.Stats.ReadErrors) }),
-	ofRank("mpit_pcontrol_level", "", whileControlled,
+	whileLive(ofRank("mpit_pcontrol_level", "", controlled,
 		"Level of the program's last MPI_Pcontrol: 0 off, 1 on, others as the program defines them. Only "+
 			"for ranks that have called it.",
-		func(r *portrait) float64 { return float64(r.Stats.PcontrolLevel) }),
-	ofRank("mpit_pcontrol_calls_total", "{call}", onceControlled,
+		func(r *portrait) float64 { return float64(r.Stats.PcontrolLevel) })),
+	ofRank("mpit_pcontrol_calls_total", "{call}", controlled,
 		"Calls of MPI_Pcontrol. Only for ranks that have called it.",
 		func(r *portrait) float64 { return float64(r.Stats.PcontrolCalls) }),
-	ofRank("mpit_pcontrol_paused_seconds_total", "", onceControlled,
+	ofRank("mpit_pcontrol_paused_seconds_total", "", controlled,
 		"Time after MPI_Pcontrol(0), in which nothing was counted. Only for ranks that have called MPI_Pcontrol.",
 		func(r *portrait) float64 { return r.Stats.PausedTime.Seconds() }),
-	ofRank("mpit_call_messages_total", "{message}", onceProfiled,
+	ofRank("mpit_call_messages_total", "{message}", profiled,
 		"Point-to-point sends and puts, including those to MPI_PROC_NULL: a sum of mpit_call_time_seconds_count. Only "+
 			"for ranks with the call profile.",
 		func(r *portrait) float64 { return r.sums.messages }),
-	ofRank("mpit_call_message_bytes_total", "By", onceProfiled,
+	ofRank("mpit_call_message_bytes_total", "By", profiled,
 		"Bytes in mpit_call_messages_total: a sum of mpit_call_bytes_total. Only for ranks with the call profile.",
 		func(r *portrait) float64 { return r.sums.messageBytes }),
-	ofRank("mpit_call_collectives_total", "{call}", onceProfiled,
+	ofRank("mpit_call_collectives_total", "{call}", profiled,
 		"Collectives that no rank leaves before all have entered (see docs/calls.md), on communicators with a name of "+
 			"their own: a sum of mpit_call_time_seconds_count. Only for ranks with the call profile.",
 		func(r *portrait) float64 { return r.sums.collectives }),
-	ofRank("mpit_call_collective_seconds_total", "", onceProfiled,
+	ofRank("mpit_call_collective_seconds_total", "", profiled,
 		"Time in mpit_call_collectives_total: a sum of mpit_call_time_seconds_sum. Only for ranks with the call profile.",
 		func(r *portrait) float64 { return r.sums.collectiveS }),
-	ofRank("mpit_call_running_seconds", "", whileProfiled,
+	whileLive(ofRank("mpit_call_running_seconds", "", profiled,
 		"How long the longest MPI call under way in any thread of the rank has taken so far; 0: there is none. Only "+
 			"for ranks with the call profile.",
-		func(r *portrait) float64 { return r.Calls.Running }),
+		func(r *portrait) float64 { return r.Calls.Running })),
 }
 
 // longCallLabels are those of mpit_call_running_info. What isn't there is left out.

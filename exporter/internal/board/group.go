@@ -3,9 +3,8 @@ package board
 import (
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
@@ -24,16 +23,9 @@ type group struct {
 	sheet   *sheet
 }
 
-func newGroup(id Identity) *group {
+func newGroup(id identity.Identity) *group {
 	return &group{owner: newOwner(id, Labels(id), time.Time{}), figures: merge.NewGroup(),
 		dropped: map[mapping.Reason]uint64{}}
-}
-
-// gathered is the ranks of one world, while groups are brought up to date.
-type gathered struct {
-	refresh uint64 // the running one
-	members []merge.Member
-	grouped bool // one of them has series to be merged
 }
 
 // updateSheet brings the sheet of a group up to date.
@@ -53,78 +45,65 @@ func (b *Board) updateSheet(g *group) {
 
 // owner is what a rank, and those of a world together, are for the series on the page that belong to them.
 type owner struct {
-	id     Identity
-	labels []*dto.LabelPair // of id, but a group's rank
-	begun  time.Time        // zero: not known
-	left   map[string]int   // left off the page, as counted in mpit_exporter_series_dropped_total
+	id     identity.Identity
+	labels []mapping.Label // of id, but a group's rank
+	begun  time.Time       // zero: not known
+	left   map[string]int  // left off the page, as counted in mpit_exporter_series_dropped_total
 }
 
-func newOwner(id Identity, labels []*dto.LabelPair, begun time.Time) owner {
+func newOwner(id identity.Identity, labels []mapping.Label, begun time.Time) owner {
 	return owner{id, labels, begun, map[string]int{}}
 }
 
-func (o *owner) place() *Identity { return &o.id }
+func (o *owner) place() *identity.Identity { return &o.id }
 
 // Compare puts owners of series into the order of their labels.
 func (o *owner) Compare(other exposition.Owner) int {
-	return o.id.Compare(*other.(interface{ place() *Identity }).place())
+	return o.id.Compare(*other.(interface{ place() *identity.Identity }).place())
 }
 
 // Labels are those of all its series.
-func (o *owner) Labels() []*dto.LabelPair { return o.labels }
+func (o *owner) Labels() []mapping.Label { return o.labels }
 
 // Begun is when it began.
 func (o *owner) Begun() time.Time { return o.begun }
 
 // updateGroups merges what the page has of ranks that are to be shown together, of all ranks that there are.
 func (b *Board) updateGroups() {
-	b.joined = b.joined[:0]
 	for _, r := range b.order {
-		g := b.worlds[r.World]
-		if g == nil {
-			g = &gathered{}
-			b.worlds[r.World] = g
-		}
-		if g.refresh != b.refreshes {
-			g.refresh, g.grouped = b.refreshes, false
-			b.joined = append(b.joined, r.World)
-		}
 		m := merge.Member{Key: r.Key, Old: r.Old}
 		if is := b.ranks[r]; is != nil {
 			m.Live = is.up
 			if c := is.merged; c != nil {
 				m.Figures, m.Structure, m.Rules, m.Series = c, c.structure, c.rules, c.list
-				g.grouped = true
+				if b.groups[r.World] == nil {
+					b.groups[r.World] = b.makeGroup(r.World)
+				}
 			}
 		}
-		g.members = append(g.members, m)
+		b.worlds[r.World] = append(b.worlds[r.World], m)
 	}
-	for w, g := range b.worlds {
-		if g.refresh == b.refreshes {
-			continue
-		}
-		delete(b.worlds, w)
-		if b.groups[w] != nil {
-			b.dropGroup(w)
+	for w, members := range b.worlds {
+		if len(members) == 0 {
+			delete(b.worlds, w)
+			if b.groups[w] != nil {
+				b.dropGroup(w)
+			}
 		}
 	}
-	for _, w := range b.joined {
-		g := b.worlds[w]
-		if b.groups[w] == nil && g.grouped {
-			b.groups[w] = b.makeGroup(w)
+	for _, r := range b.order { // in their order: groups share what may be had
+		members := b.worlds[r.World]
+		if len(members) > 0 && b.groups[r.World] != nil {
+			b.updateGroup(r.World, members)
 		}
-		if b.groups[w] != nil {
-			b.updateGroup(w, g.members)
-		}
-		clear(g.members) // else a rank that has been removed is held until there are as many again
-		g.members = g.members[:0]
+		clear(members) // else a rank that has been removed is held until there are as many again
+		b.worlds[r.World] = members[:0]
 	}
-	clear(b.joined)
 }
 
 // makeGroup makes the group of a world, which is called as the world is.
 func (b *Board) makeGroup(w *World) *group {
-	g := newGroup(Identity{JobID: w.JobID, World: w.Name, User: w.User, Rank: groupRank, Dup: w.Dup})
+	g := newGroup(identity.Identity{JobID: w.JobID, World: w.Name, User: w.User, Rank: groupRank, Dup: w.Dup})
 	g.account = b.cfg.Budgets.Open(budget.Job{ID: w.JobID, UID: w.UID})
 	return g
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 )
@@ -17,7 +18,7 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 	p, dropped := countingPage()
 	r, figures := pageRank(0, "mpit_x", "a")
 	show(p, r, figures)
-	g := newGroup(Identity{JobID: "1", World: "0", Rank: groupRank})
+	g := newGroup(identity.Identity{JobID: "1", World: "0", Rank: groupRank})
 	series := func(name, value string) *mapping.Series {
 		return &mapping.Series{
 			Metric: &mapping.Metric{Name: name, Kind: mapping.KindGauge},

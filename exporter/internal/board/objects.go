@@ -1,11 +1,14 @@
 package board
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // objectDetails are the properties of objects that are labels of mpit_object_info, out of those in
@@ -16,30 +19,15 @@ var objectDetails = []string{
 	"bytes", "disp_unit", "flavor", "model", // windows
 	"mode",                     // files
 	"extent", "lb", "combiner", // datatypes, and bytes
-	"on",          // error handlers
+	onDetail,      // error handlers
 	"commutative", // operators
 	"operation",   // requests
 	"keys",        // info
 }
 
-// onDetail is the label for what kind of object an error handler is for, since the label on names a communicator.
+// onDetail is the label for what kind of object an error handler is for, the property on, since the label on names a
+// communicator.
 const onDetail = "errhandler_on"
-
-// objectDetailLabels are the labels of mpit_object_info that only some objects have.
-func objectDetailLabels() []string {
-	labels := []string{"size", "object_rank", "predefined", "inter", "on"}
-	for _, key := range objectDetails {
-		labels = append(labels, detailLabel(key))
-	}
-	return labels
-}
-
-func detailLabel(key string) string {
-	if key == "on" {
-		return onDetail
-	}
-	return key
-}
 
 // objectLabels are the labels of mpit_object_info besides kind and name. What an object does not have, has no label.
 func objectLabels(o *series.ObjectInfo) (labels []mapping.Label) {
@@ -61,12 +49,10 @@ func objectLabels(o *series.ObjectInfo) (labels []mapping.Label) {
 		add("inter", "true")
 	}
 	add("on", o.On)
-	for _, key := range objectDetails {
-		for _, d := range o.Object.Details {
-			if d.Key == key {
-				add(detailLabel(key), clean.Label(d.Value))
-				break
-			}
+	for _, label := range objectDetails {
+		key := strings.TrimPrefix(label, "errhandler_")
+		if i := slices.IndexFunc(o.Object.Details, func(d mpit.Detail) bool { return d.Key == key }); i >= 0 {
+			add(label, clean.Label(o.Object.Details[i].Value))
 		}
 	}
 	return labels

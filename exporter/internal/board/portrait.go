@@ -16,9 +16,8 @@ import (
 // page is written from it, without locks. It is the owner of the rank's series.
 type portrait struct {
 	owner
-	rank    *Rank
-	refresh uint64 // the last one that has seen the rank
-	up      bool   // all its series stand on the page; else the lasting ones alone
+	rank *Rank
+	up   bool // all its series stand on the page; else the lasting ones alone
 
 	end   mpit.EndReason
 	since api.StateSeconds // its end
@@ -34,28 +33,12 @@ type portrait struct {
 // sheets are those of the rank; nil: there is none.
 func (r *portrait) sheets() [3]*sheet { return [...]*sheet{r.process, r.objects, r.series} }
 
-// controlled says whether the program has called MPI_Pcontrol.
-func (r *portrait) controlled() bool { return r.Stats.PcontrolCalls > 0 }
-
 // long is the call that mpit_call_running_info tells of; zero: none.
 func (r *portrait) long() api.LongCall {
 	if r.Calls == nil || r.Calls.Long == nil {
 		return api.LongCall{}
 	}
 	return *r.Calls.Long
-}
-
-// has says whether the rank has a family now.
-func (r *portrait) has(when presence) bool {
-	switch when {
-	case onceSampled:
-		return r.Sampled
-	case onceControlled, whileControlled:
-		return r.controlled()
-	case onceProfiled, whileProfiled:
-		return r.Calls != nil
-	}
-	return true
 }
 
 // merged is a copy of the series of a rank that stand in its group.
@@ -197,7 +180,7 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 		s.Unlisted = ofFunctions
 	}
 	r.series, r.merged = s, nil
-	single := b.single[:0]
+	var single []*mapping.Series
 	m := &merged{structure: key.generation, rules: r.Rules}
 	for _, series := range figures.Series() {
 		if series.Grouped() {
@@ -209,8 +192,6 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 	b.Fill(s.Sheet, single, Reserved)
 	r.summands = summands(figures.Series())
 	r.sum()
-	clear(single)
-	b.single = single
 	if len(m.from) > 0 {
 		copies := make([]mapping.Series, len(m.from))
 		for i := range copies {
@@ -226,7 +207,7 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool, since api.StateSeconds) {
 	r := b.portrait(of)
 	r.up, r.end, r.since = up, end, since
-	key := sheetKey{end: r.end, sampled: r.Sampled, controlled: r.controlled(), profiled: r.Calls != nil,
+	key := sheetKey{end: r.end, sampled: r.Sampled, controlled: controlled(r), profiled: profiled(r),
 		long: r.long()}
 	if r.process == nil || r.process.key != key {
 		b.clear(r.process)
@@ -236,7 +217,7 @@ func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool, since api.StateS
 	r.process.SetOwn()
 	for _, s := range r.sheets() {
 		if s != nil {
-			s.SetLive(up)
+			s.Live = up
 		}
 	}
 	b.count(r)
@@ -250,13 +231,8 @@ func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool, since api.StateS
 // count counts what of a rank does not come onto the page, unless that has been counted already: a page is built anew
 // many times, but a scraper is told once.
 func (b *Board) count(r *portrait) {
-	over := len(r.Alike) - r.shown
-	sheets := r.sheets()
-	if over == 0 && !slices.ContainsFunc(sheets[:], func(s *sheet) bool { return s != nil && s.Dropped() != nil }) {
-		return
-	}
-	dropped := map[string]int{self.DroppedBound: over}
-	for _, s := range sheets {
+	dropped := map[string]int{self.DroppedBound: len(r.Alike) - r.shown}
+	for _, s := range r.sheets() {
 		if s != nil {
 			for reason, n := range s.Dropped() {
 				dropped[reason] += n
@@ -279,13 +255,12 @@ func (b *Board) addProcess(r *portrait, s *sheet) {
 	b.AddOwn(s.Sheet, &familyProcessInfo, false, exposition.Row{Value: 1, Labels: labels})
 	for i := range rankFamilies {
 		f := &rankFamilies[i]
-		if r.has(f.when) {
+		if f.when == nil || f.when(r) {
 			value := func(o exposition.Owner) float64 { return f.value(o.(*portrait)) }
-			liveOnly := f.when == whileControlled || f.when == whileProfiled
-			b.AddOwn(s.Sheet, &f.Family, liveOnly, exposition.Row{Number: value})
+			b.AddOwn(s.Sheet, &f.Family, f.liveOnly, exposition.Row{Number: value})
 		}
 	}
-	if r.Calls != nil {
+	if profiled(r) {
 		b.AddOwn(s.Sheet, &familyRankSeconds, false, stateRows()...)
 	}
 	if long := r.long(); long != (api.LongCall{}) {

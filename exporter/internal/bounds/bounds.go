@@ -4,6 +4,8 @@
 package bounds
 
 import (
+	"slices"
+
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -24,59 +26,46 @@ type Trimmed struct {
 	remains   trim[mpit.Remains]
 }
 
-// trim is a part of the catalogue and what is taken in of it; the zero value is of nil.
+// trim is a part of the catalogue and what is taken in of it; the zero value is of none that is too large.
 type trim[T any] struct{ whole, rest *T }
 
-func (p *trim[T]) of(whole *T, shorten func(T) *T) *T {
-	if p.whole != whole {
+func (p *trim[T]) of(whole *T, over bool, shorten func(T) *T) *T {
+	switch {
+	case !over:
+		*p = trim[T]{}
+		return whole
+	case p.whole != whole:
 		*p = trim[T]{whole, shorten(*whole)}
 	}
 	return p.rest
 }
 
-// Cut returns a sample with no more than is taken in. What is left out is counted as if the agent had left it
-// out; of variables, which agents don't leave out, drop is told how many.
-func (t *Trimmed) Cut(s *mpit.Sample, drop func(variables int)) *mpit.Sample {
+// Cut leaves out of a sample what is more than is taken in. It is counted as if the agent had left it out; of
+// variables, which agents don't leave out, drop is told how many.
+func (t *Trimmed) Cut(s *mpit.Sample, drop func(variables int)) {
 	v, l, m := s.Variables, s.Layout, s.Remains
-	over := struct{ variables, layout, remains bool }{
-		v != nil && len(v.ByID) > maxVariables,
-		l != nil && (len(l.Objects) > maxObjects || len(l.Handles) > maxHandles),
-		m != nil && len(m.List) > maxRemains,
-	}
-	if !over.variables && !over.layout && !over.remains {
-		*t = Trimmed{}
-		return s
-	}
-	short := *s
-	if over.variables {
-		short.Variables = t.variables.of(v, func(v mpit.Variables) *mpit.Variables {
-			drop(len(v.ByID) - maxVariables)
-			v.ByID = append([]mpit.Variable(nil), v.ByID[:maxVariables]...)
-			return &v
-		})
-	}
-	if over.layout {
-		short.Layout = t.layout.of(l, shortLayout)
-	}
-	if over.remains {
-		short.Remains = t.remains.of(m, func(m mpit.Remains) *mpit.Remains {
-			m.Lost += uint64(len(m.List) - maxRemains)
-			m.List = append([]mpit.Remain(nil), m.List[:maxRemains]...)
-			return &m
-		})
-	}
-	return &short
+	s.Variables = t.variables.of(v, v != nil && len(v.ByID) > maxVariables, func(v mpit.Variables) *mpit.Variables {
+		drop(len(v.ByID) - maxVariables)
+		v.ByID = slices.Clone(v.ByID[:maxVariables])
+		return &v
+	})
+	s.Layout = t.layout.of(l, l != nil && (len(l.Objects) > maxObjects || len(l.Handles) > maxHandles), shortLayout)
+	s.Remains = t.remains.of(m, m != nil && len(m.List) > maxRemains, func(m mpit.Remains) *mpit.Remains {
+		m.Lost += uint64(len(m.List) - maxRemains)
+		m.List = slices.Clone(m.List[:maxRemains])
+		return &m
+	})
 }
 
 // shortLayout leaves out the last objects, with the handles that are bound to them, then the last handles.
 func shortLayout(l mpit.Layout) *mpit.Layout {
 	gone := map[uint32]bool{}
 	if n := len(l.Objects); n > maxObjects {
-		for i := maxObjects; i < n; i++ {
-			gone[l.Objects[i].ID] = true
+		for _, o := range l.Objects[maxObjects:] {
+			gone[o.ID] = true
 		}
 		l.ObjectsOverflow += uint64(n - maxObjects)
-		l.Objects = append([]mpit.Object(nil), l.Objects[:maxObjects]...)
+		l.Objects = slices.Clone(l.Objects[:maxObjects])
 	}
 	handles := make([]mpit.Handle, 0, min(len(l.Handles), maxHandles))
 	for i := range l.Handles {

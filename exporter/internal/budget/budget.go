@@ -55,16 +55,16 @@ func (b *Budgets) Limits() rules.Limits {
 	return b.limits
 }
 
-// left is what is left in each scope for who is of a job, below zero if too much has been given out, and what it is
-// called there. Of all series there is some room for the next user, whoever has come before. mu is held.
-func (b *Budgets) left(job Job) [3]struct {
+// scope is what is left in one, and what it is called where there is nothing.
+type scope struct {
 	room   int
 	reason mapping.Reason
-} {
-	return [3]struct {
-		room   int
-		reason mapping.Reason
-	}{
+}
+
+// left is what is left in each scope for who is of a job, below zero if too much has been given out. Of all
+// series there is some room for the next user, whoever has come before. mu is held.
+func (b *Budgets) left(job Job) [3]scope {
+	return [...]scope{
 		{b.limits.SeriesPerJob - b.jobs[job], mapping.ReasonJobOverLimit},
 		{b.limits.SeriesPerUser - b.users[job.UID], mapping.ReasonUserOverLimit},
 		{mpit.Room(b.limits.Series, b.all, b.users[job.UID]), mapping.ReasonSeriesOverLimit},
@@ -178,11 +178,4 @@ func (a *Account) Offer() (weight int, reason mapping.Reason) {
 		}
 	}
 	return weight, reason
-}
-
-// Weight is what the account has.
-func (a *Account) Weight() int {
-	a.budgets.mu.Lock()
-	defer a.budgets.mu.Unlock()
-	return a.weight
 }

@@ -23,13 +23,13 @@ func TestWhoHasMoreThanTheLimitsKeepsIt(t *testing.T) {
 	require.NoError(t, b.SetLimits(rules.Limits{SeriesPerUser: 10}))
 	assert.Equal(t, -30, room.Left())
 	assert.Equal(t, mapping.ReasonUserOverLimit, room.Take(1))
-	assert.Equal(t, 20, room.Weight())
+	assert.Equal(t, 20, room.weight)
 	second.Settle(0)
 	room.Settle(8)
 	assert.Equal(t, 2, room.Left())
 	assert.Equal(t, mapping.ReasonUserOverLimit, room.Take(3), "all or nothing")
 	assert.Empty(t, room.Take(2))
-	assert.Equal(t, 10, room.Weight())
+	assert.Equal(t, 10, room.weight)
 }
 
 // Ranks of several users that come at the same moment have no more together than there may be.
@@ -48,7 +48,7 @@ func TestUsersAtTheSameMomentStayWithinTheLimit(t *testing.T) {
 	coming.Wait()
 	all := 0
 	for _, r := range ranks {
-		all += r.Weight()
+		all += r.weight
 	}
 	assert.LessOrEqual(t, all, 1000)
 	assert.Greater(t, all, 850, "nobody can have more than is left")

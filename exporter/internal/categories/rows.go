@@ -31,26 +31,21 @@ func Rows(list []mpit.Category, vars *mpit.Variables, infos []variables.Info) (r
 	}
 	seen := map[Row]bool{}
 	entries := 0
-	add := func(row Row) {
-		if entries++; entries > maxEntries {
-			over++
-			return
-		}
-		switch {
-		case row.Category == "" || seen[row]:
-		case len(rows) == MaxRows:
-			over++
-		default:
-			seen[row] = true
-			rows = append(rows, row)
-		}
-	}
 	for i := range list {
-		c := &list[i]
-		name := clean.Label(c.Name)
-		for _, index := range c.Variables {
-			if info := described[index]; info != nil {
-				add(Row{Name: info.Name, Class: info.Class.String(), Category: name})
+		name := clean.Label(list[i].Name)
+		for _, index := range list[i].Variables {
+			info := described[index]
+			if name == "" || info == nil {
+				continue
+			}
+			row := Row{Name: info.Name, Class: info.Class.String(), Category: name}
+			switch entries++; {
+			case entries <= maxEntries && seen[row]:
+			case entries > maxEntries || len(rows) == MaxRows:
+				over++
+			default:
+				seen[row] = true
+				rows = append(rows, row)
 			}
 		}
 	}

@@ -70,16 +70,22 @@ func parseElement(v *mpit.ControlVariable, text string) (uint64, error) {
 			return 0, nil
 		}
 		return 0, fmt.Errorf("%q is neither true nor false (nor 1 nor 0)", text)
-	case mpit.DatatypeDouble, mpit.DatatypeFloat:
-		return parseFloat(v.Datatype, text)
+	case mpit.DatatypeDouble:
+		return parseFloat(v.Datatype, text, 64)
+	case mpit.DatatypeFloat:
+		return parseFloat(v.Datatype, text, 32)
 	case mpit.DatatypeInt, mpit.DatatypeInt32:
-		return parseSigned(v.Datatype, text, 32)
+		i, err := strconv.ParseInt(text, 10, 32)
+		return uint64(i), numberError(v.Datatype, text, err)
 	case mpit.DatatypeInt64, mpit.DatatypeLong, mpit.DatatypeLongLong, mpit.DatatypeCount:
-		return parseSigned(v.Datatype, text, 64)
+		i, err := strconv.ParseInt(text, 10, 64)
+		return uint64(i), numberError(v.Datatype, text, err)
 	case mpit.DatatypeUnsigned, mpit.DatatypeUint32:
-		return parseUnsigned(v.Datatype, text, 32)
+		u, err := strconv.ParseUint(text, 10, 32)
+		return u, numberError(v.Datatype, text, err)
 	case mpit.DatatypeUint64, mpit.DatatypeUnsignedLong, mpit.DatatypeUnsignedLongLong:
-		return parseUnsigned(v.Datatype, text, 64)
+		u, err := strconv.ParseUint(text, 10, 64)
+		return u, numberError(v.Datatype, text, err)
 	}
 	return 0, fmt.Errorf("values of datatype %s can't be written", v.Datatype)
 }
@@ -109,46 +115,21 @@ func parseItem(e *mpit.Enum, text string) (uint64, error) {
 		text, e.Name, cmp.Or(strings.Join(items, ", "), "none"))
 }
 
-func parseSigned(d mpit.Datatype, text string, bits int) (uint64, error) {
-	i, err := strconv.ParseInt(text, 10, bits)
-	if err != nil {
-		return 0, numberError(d, text, err, fmt.Sprintf("%d to %d", int64(-1)<<(bits-1), int64(1)<<(bits-1)-1))
-	}
-	return uint64(i), nil
-}
-
-func parseUnsigned(d mpit.Datatype, text string, bits int) (uint64, error) {
-	if i, err := strconv.ParseInt(text, 10, 64); err == nil && i < 0 {
-		return 0, numberError(d, text, strconv.ErrRange, fmt.Sprintf("0 to %d", uint64(math.MaxUint64)>>(64-bits)))
-	}
-	u, err := strconv.ParseUint(text, 10, bits)
-	if err != nil {
-		return 0, numberError(d, text, err, fmt.Sprintf("0 to %d", uint64(math.MaxUint64)>>(64-bits)))
-	}
-	return u, nil
-}
-
-func parseFloat(d mpit.Datatype, text string) (uint64, error) {
-	bits := 64
-	if d == mpit.DatatypeFloat {
-		bits = 32
-	}
+// parseFloat reads a finite number. A float comes back as it was rounded.
+func parseFloat(d mpit.Datatype, text string, bits int) (uint64, error) {
 	f, err := strconv.ParseFloat(text, bits)
-	switch {
-	case err != nil:
-		return 0, numberError(d, text, err, "finite numbers")
-	case math.IsNaN(f) || math.IsInf(f, 0):
+	if err == nil && (math.IsNaN(f) || math.IsInf(f, 0)) {
 		return 0, fmt.Errorf("%q is not a finite number", text)
 	}
-	// A float comes back as it was rounded.
-	return math.Float64bits(f), nil
+	return math.Float64bits(f), numberError(d, text, err)
 }
 
-func numberError(d mpit.Datatype, text string, err error, limits string) error {
-	if errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("%s is out of the range of %s: %s", text, d, limits)
+// numberError says that a text is not a number of a datatype, if strconv does.
+func numberError(d mpit.Datatype, text string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return fmt.Errorf("%q is not a number of datatype %s", text, d)
+	return fmt.Errorf("%q is not a number of datatype %s: %w", text, d, errors.Unwrap(err))
 }
 
 // Format is a value as text, in the way in which Parse reads it. An array that would be longer than maxText is cut,

@@ -20,9 +20,7 @@ type Writer struct{ Log *slog.Logger }
 
 // Error writes {"error": "…"}.
 func (a Writer) Error(w http.ResponseWriter, status int, err error) {
-	a.JSON(w, status, struct {
-		Error string `json:"error"`
-	}{err.Error()})
+	a.JSON(w, status, map[string]string{"error": err.Error()})
 }
 
 // JSON writes an answer that people may read as it is.

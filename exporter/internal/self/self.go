@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
@@ -36,7 +35,7 @@ type Metrics struct {
 // New returns them with a registry of their own. What stands in braces is what a metric counts, {rank}, as
 // OpenTelemetry annotates a unit; "" for what counts nothing.
 func New() *Metrics {
-	i := &instruments{registry: prometheus.NewRegistry()}
+	i := &instruments{Registry: prometheus.NewRegistry()}
 	s := &Metrics{
 		Ranks: i.gauges("mpit_exporter_ranks", "state", "{rank}",
 			"Ranks by their state in the last round; unseen: started here by a launcher, and never connected."),
@@ -138,9 +137,7 @@ const (
 func DroppedReasons() []string {
 	return []string{
 		DroppedEvicted, exposition.DroppedReserved, exposition.DroppedConflict, exposition.DroppedDuplicate,
-		DroppedBound,
-		DroppedControl,
-		DroppedVariables, DroppedUndelivered,
+		DroppedBound, DroppedControl, DroppedVariables, DroppedUndelivered,
 		string(mapping.ReasonSeriesOverLimit), string(mapping.ReasonJobOverLimit), string(mapping.ReasonUserOverLimit),
 		string(mapping.ReasonRankOverLimit), string(mapping.ReasonVariableOverLimit),
 	}
@@ -185,15 +182,19 @@ func (s *Metrics) ShowLimits(l rules.Limits) {
 
 // instruments makes them, and notes the family of each.
 type instruments struct {
-	registry *prometheus.Registry
+	*prometheus.Registry
 	families []exposition.Family
 }
 
 // instrument notes a family and registers what has been made for it.
 func instrument[T prometheus.Collector](i *instruments, f exposition.Family, made T) T {
 	i.families = append(i.families, f)
-	i.registry.MustRegister(made)
+	i.MustRegister(made)
 	return made
+}
+
+func labels(label string) []string {
+	return slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
 }
 
 func (i *instruments) gauge(name, counts, help string) prometheus.Gauge {
@@ -202,11 +203,8 @@ func (i *instruments) gauge(name, counts, help string) prometheus.Gauge {
 
 // gauges has one for each value of a label; "": it has none.
 func (i *instruments) gauges(name, label, counts, help string) *prometheus.GaugeVec {
-	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
-	f := exposition.Family{
-		Name: name, Help: help, Type: dto.MetricType_GAUGE, Counts: counts, Labels: labels,
-	}
-	return instrument(i, f, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
+	f := exposition.Family{Name: name, Help: help, Type: mapping.KindGauge, Counts: counts, Labels: labels(label)}
+	return instrument(i, f, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, f.Labels))
 }
 
 func (i *instruments) counter(name, counts, help string) prometheus.Counter {
@@ -216,11 +214,8 @@ func (i *instruments) counter(name, counts, help string) prometheus.Counter {
 // counters has a counter for each of the label's values from the start: one that appears with its first event has no
 // rate for it.
 func (i *instruments) counters(name, label, counts, help string, values ...string) *prometheus.CounterVec {
-	labels := slices.DeleteFunc([]string{label}, func(l string) bool { return l == "" })
-	f := exposition.Family{
-		Name: name, Help: help, Type: dto.MetricType_COUNTER, Counts: counts, Labels: labels,
-	}
-	vec := instrument(i, f, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+	f := exposition.Family{Name: name, Help: help, Type: mapping.KindCounter, Counts: counts, Labels: labels(label)}
+	vec := instrument(i, f, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, f.Labels))
 	for _, value := range values {
 		vec.WithLabelValues(value)
 	}
@@ -228,12 +223,9 @@ func (i *instruments) counters(name, label, counts, help string, values ...strin
 }
 
 func (i *instruments) histogram(name, help string, buckets ...float64) prometheus.Histogram {
-	return instrument(i, exposition.Family{Name: name, Help: help, Type: dto.MetricType_HISTOGRAM},
+	return instrument(i, exposition.Family{Name: name, Help: help, Type: mapping.KindHistogram},
 		prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}))
 }
-
-// Gather returns the families, sorted; nobody changes them afterwards.
-func (s *Metrics) Gather() ([]*dto.MetricFamily, error) { return s.registry.Gather() }
 
 // Values of the label `scope`.
 const (

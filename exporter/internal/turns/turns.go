@@ -4,6 +4,8 @@ package turns
 import (
 	"context"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Turns lets one in at a time for each key. It is safe for concurrent use; the zero value is ready.
@@ -13,23 +15,21 @@ type Turns[K comparable] struct {
 }
 
 type turn struct {
-	taken chan struct{} // holds a token while somebody has it
-	users int           // that have it or wait for it
+	taken *semaphore.Weighted // of one, in order
+	users int                 // that have it or wait for it
 }
 
 // Take waits until it is the caller's turn, who comes after those who have been waiting. The error is that of ctx.
 func (t *Turns[K]) Take(ctx context.Context, key K) (leave func(), err error) {
 	w := t.enter(key)
-	select {
-	case w.taken <- struct{}{}:
-		return func() {
-			<-w.taken
-			t.leave(key)
-		}, nil
-	case <-ctx.Done():
+	if err := w.taken.Acquire(ctx, 1); err != nil {
 		t.leave(key)
-		return nil, ctx.Err()
+		return nil, err
 	}
+	return func() {
+		w.taken.Release(1)
+		t.leave(key)
+	}, nil
 }
 
 // Users is how many have the turn or wait for it.
@@ -50,7 +50,7 @@ func (t *Turns[K]) enter(key K) *turn {
 	}
 	w := t.now[key]
 	if w == nil {
-		w = &turn{taken: make(chan struct{}, 1)}
+		w = &turn{taken: semaphore.NewWeighted(1)}
 		t.now[key] = w
 	}
 	w.users++

@@ -19,9 +19,8 @@ type Work struct {
 	now        func() time.Time
 	turns      turns.Turns[uint32]
 
-	mu    sync.Mutex
-	done  map[uint32]done
-	sweep int // how many users there are when those are looked for whose work is forgotten
+	mu   sync.Mutex
+	done map[uint32]done
 }
 
 // done is how much a user has had done, as of some time.
@@ -30,11 +29,12 @@ type done struct {
 	at    time.Time
 }
 
-const minSweep = 256
+// mostDone is how many users are noted before those are looked for whose work is forgotten.
+const mostDone = 256
 
 // New returns Work of which nothing has been done.
 func New(most, rate int, now func() time.Time) *Work {
-	return &Work{most: most, rate: rate, now: now, done: map[uint32]done{}, sweep: minSweep}
+	return &Work{most: most, rate: rate, now: now, done: map[uint32]done{}}
 }
 
 // Take waits until a user may have so much more done. It calls waiting if that isn't at once. The error is that of ctx.
@@ -74,9 +74,8 @@ func (w *Work) take(uid uint32, cells int) (wait time.Duration) {
 		return time.Duration(left-w.most+1)*time.Second/time.Duration(w.rate) + time.Millisecond
 	}
 	w.done[uid] = done{left + cells, now}
-	if len(w.done) >= w.sweep {
+	if len(w.done) >= mostDone {
 		maps.DeleteFunc(w.done, func(_ uint32, d done) bool { return w.left(d, now) == 0 })
-		w.sweep = max(minSweep, 2*len(w.done))
 	}
 	return 0
 }

@@ -37,9 +37,9 @@ func TestTakeWaits(t *testing.T) {
 func TestUsersAreForgotten(t *testing.T) {
 	now := time.Unix(1, 0)
 	w := New(1, 1, func() time.Time { return now })
-	for uid := range uint32(10 * minSweep) {
+	for uid := range uint32(10 * mostDone) {
 		w.take(uid, 1)
 		now = now.Add(time.Second)
 	}
-	assert.LessOrEqual(t, len(w.done), minSweep)
+	assert.LessOrEqual(t, len(w.done), mostDone)
 }
