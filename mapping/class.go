@@ -3,37 +3,13 @@ package mapping
 import (
 	"math"
 	"math/bits"
+	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// ClassName is a class as rules write it: "state", "level", "size", "percentage", "highwatermark", "lowwatermark",
-// "counter", "aggregate", "timer", "generic".
-type ClassName string
-
-var classNames = [...]ClassName{
-	mpit.ClassState: "state", mpit.ClassLevel: "level", mpit.ClassSize: "size", mpit.ClassPercentage: "percentage",
-	mpit.ClassHighWatermark: "highwatermark", mpit.ClassLowWatermark: "lowwatermark", mpit.ClassCounter: "counter",
-	mpit.ClassAggregate: "aggregate", mpit.ClassTimer: "timer", mpit.ClassGeneric: "generic",
-}
-
-// ClassNamed is the class that rules call n.
-func ClassNamed(n ClassName) (mpit.Class, bool) {
-	for c, name := range classNames {
-		if name == n {
-			return mpit.Class(c), true
-		}
-	}
-	return mpit.ClassUnknown, false
-}
-
-// NameOf is what rules call a class; "unknown" for one that MPI_T doesn't have.
-func NameOf(c mpit.Class) string {
-	if int(c) < len(classNames) {
-		return string(classNames[c])
-	}
-	return "unknown"
-}
+// NameOf is what rules call a class: "state", "level" …; "unknown" for one that MPI_T doesn't have.
+func NameOf(c mpit.Class) string { return strings.ToLower(c.String()) }
 
 // BindLabel is the label that names an object of kind b: "comm", "win" …; "" for BindNone, "bound" for a kind that
 // isn't known.
@@ -131,6 +107,3 @@ func (n Number) Quarter(w uint64, bits uint) uint8 {
 func Grows(class mpit.Class) bool {
 	return class == mpit.ClassCounter || class == mpit.ClassAggregate || class == mpit.ClassTimer
 }
-
-// ClassNames is the classes as rules write them.
-func ClassNames() []ClassName { return classNames[:] }

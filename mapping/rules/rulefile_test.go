@@ -73,7 +73,7 @@ rules:
 				Bind:  List{"comm", "win"}, Verbosity: List{"user_basic", "user_detail"},
 			},
 			Drop: &no, Class: "timer", Unit: "us", Scale: &thousand, Name: "x_time", Help: "Time in x.",
-			Merge: mapping.MergeSum, Elements: mapping.ElementsPeer,
+			Merge: mapping.MergeSum, Elements: mapping.MergePeer,
 			Nonzero: &yes, Object: &no, Companion: "x_${function}_calls", Buckets: []float64{0.001, 1, 1000},
 			Offset: &yes, Rank: mapping.RankNode, Open: &yes,
 		}, {Source: Source{"all.yaml", 33}, Name: "plain"}},
@@ -91,6 +91,10 @@ func manyGroups(n int) string {
 	}
 	return b.String()
 }
+
+const badNameRemedy = "write small letters, digits and _, without what the exporter puts before names (mpit_) and " +
+	"behind them (_total), what it has itself (exporter_…, …_bucket), short and derived units (ms, minutes), the " +
+	"metric's kind (gauge) and, if it doesn't only grow, _count"
 
 // Each mistake is told with its place, and most with what to write instead.
 func TestMistakesInRuleFiles(t *testing.T) {
@@ -173,24 +177,30 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"buckets": {oneRule("class: timer\nbuckets: [1, 1]"),
 			"3:12: buckets: bounds must rise; write upper bounds that rise, in seconds or bytes, such as [0.001, 0.01, 0.1]"},
 		"capital": {oneRule("name: Foo"),
-			`2:9: name "Foo" can't be a metric's; write small letters, digits and _, without what the exporter puts before names (mpit_) and behind them (_total), and what it has itself (exporter_…, …_bucket)`},
+			`2:9: name "Foo" can't be a metric's; ` + badNameRemedy},
 		"no word": {oneRule("name: __"),
-			`2:9: name "__" can't be a metric's; write small letters, digits and _, without what the exporter puts before names (mpit_) and behind them (_total), and what it has itself (exporter_…, …_bucket)`},
+			`2:9: name "__" can't be a metric's; ` + badNameRemedy},
 		"prefix": {oneRule("name: mpit_foo"),
-			`2:9: name "mpit_foo" can't be a metric's; write small letters, digits and _, without what the exporter puts before names (mpit_) and behind them (_total), and what it has itself (exporter_…, …_bucket)`},
+			`2:9: name "mpit_foo" can't be a metric's; ` + badNameRemedy},
 		"total": {oneRule("match: {name: a_*}\nname: $1_total"),
-			`3:9: name "$1_total" can't be a metric's; write small letters, digits and _, without what the exporter puts before names (mpit_) and behind them (_total), and what it has itself (exporter_…, …_bucket)`},
+			`3:9: name "$1_total" can't be a metric's; ` + badNameRemedy},
 		"a part's name": {oneRule("name: foo_bucket"),
-			`2:9: name "foo_bucket" can't be a metric's; write small letters, digits and _, without what the exporter puts before names (mpit_) and behind them (_total), and what it has itself (exporter_…, …_bucket)`},
-		"half a word":     {oneRule("match: {name: a_*}\nname: a_$1sum"), ""},
-		"counter's count": {oneRule("match: {class: size}\nclass: counter\nname: foo_count"), ""},
+			`2:9: name "foo_bucket" can't be a metric's; ` + badNameRemedy},
+		"a level's count": {oneRule("class: level\nname: foo_count"),
+			`3:9: name "foo_count" can't be a level's; ` + badNameRemedy},
+		"count of what may be a size": {oneRule("match: {class: [counter, size]}\nname: foo_count"),
+			`3:9: name "foo_count" can't be a size's; ` + badNameRemedy},
+		"short unit":       {oneRule("name: foo_ms"), `2:9: name "foo_ms" can't be a metric's; ` + badNameRemedy},
+		"unit with a unit": {oneRule("class: level\nunit: By\nname: foo_count"), ""},
+		"half a word":      {oneRule("match: {name: a_*}\nname: a_$1sum"), ""},
+		"counter's count":  {oneRule("match: {class: size}\nclass: counter\nname: foo_count"), ""},
 		"time in bytes": {oneRule("class: timer\nunit: By"), "3:9: \"By\" is no unit of a timer; " +
 			"write s, ms, us, ns, min or h, or say by class what the variable really is"},
 		"share in bytes": {oneRule("match: {class: percentage}\nunit: By"),
 			"3:9: \"By\" is no unit of a percentage; write \"1\" or \"%\", or say by class what the variable really is"},
 		"time of no unit": {oneRule("class: timer\nunit: none"), ""},
 		"reserved name": {oneRule("name: exporter_foo"),
-			`2:9: name "exporter_foo" can't be a metric's; write small letters, digits and _, without what the exporter puts before names (mpit_) and behind them (_total), and what it has itself (exporter_…, …_bucket)`},
+			`2:9: name "exporter_foo" can't be a metric's; ` + badNameRemedy},
 		"star of none": {oneRule("match: {name: foo}\nname: x_$1"),
 			`3:9: "x_$1": there is no group "1"; write $1 for the first * or group of the pattern`},
 		"no group": {oneRule("match: {regexp: '(?P<a>.)(.)'}\nname: x_${b}"),

@@ -105,7 +105,7 @@ var countedRules = [][]rules.Rule{
 	{{Match: rules.Match{Name: "timer", Class: rules.List{"counter"}}, Drop: &yes},
 		{Match: rules.Match{Name: "plain"}, Drop: &yes}},
 	{{Match: rules.Match{Class: rules.List{"timer"}}, Companion: "wide"}},
-	{{Elements: mapping.ElementsPeer, Nonzero: &yes}},
+	{{Elements: mapping.MergePeer, Nonzero: &yes}},
 	{{Nonzero: &yes}, {Match: rules.Match{Name: "timer", Class: rules.List{"counter"}}, Drop: &yes}},
 	{{Merge: mapping.MergeEach}},
 	{{Object: &no}},

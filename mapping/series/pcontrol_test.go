@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -211,7 +212,7 @@ func TestPcontrol(t *testing.T) {
 		return nil
 	}())
 	for _, s := range r.Series() {
-		if !s.Metric.Monotonic {
+		if s.Metric.Kind == mapping.KindGauge {
 			continue
 		}
 		assert.Equal(t, a.start, s.Created().In(a.start.Location()), "%s was not reset", s.Metric.Name)

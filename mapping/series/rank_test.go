@@ -145,8 +145,8 @@ func TestState(t *testing.T) {
 }
 
 func TestElementsOfTheirOwn(t *testing.T) {
-	r := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Elements: mapping.ElementsPeer},
-		rules.Rule{Elements: mapping.ElementsIndex})
+	r := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Elements: mapping.MergePeer},
+		rules.Rule{Elements: mapping.MergeIndex})
 	a := newAgent(on("n", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
 	x := a.object("c", 2)
 	a.set("n", x, 1, 2)
@@ -537,7 +537,7 @@ func TestOlderRanksElementThatWasZero(t *testing.T) {
 	object := a.object("c", 3)
 	a.set("v", object, 1, 0, 0)
 	a.after(time.Hour)
-	r := NewRank(newMapper(t, rules.Rule{Elements: mapping.ElementsIndex, Nonzero: &yes}),
+	r := NewRank(newMapper(t, rules.Rule{Elements: mapping.MergeIndex, Nonzero: &yes}),
 		variables.Process{Older: a.now()})
 	r.Update(a.after(time.Second).sample())
 	assert.Equal(t, m{"v_total{comm=c,index=0}": 0}, show(r))

@@ -11,15 +11,15 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// resolve finds out what these variables become, but for those that are left out already.
-func (c *Catalogue) resolve(list []*Variable) {
+// resolve finds out what these variables become, but for those that are left out already. known is all that there are.
+func (c *Catalogue) resolve(list []*Variable, known map[variableKey]*Variable) {
 	var fresh, changed []*Variable // changed have a spec that is not shared yet
 	asks := map[*Variable]*mapping.Wanted{}
 	for _, v := range list {
 		if v.left != nil {
 			continue
 		}
-		s, want, reason := c.mapper.resolve(c.rules, v.Info)
+		s, want, reason := c.mapper.basis.Become(c.rules.Decide(v.Info), v.Info)
 		v.Spec, v.Wanted = &s, reason == ""
 		changed = append(changed, v)
 		if reason != "" {
@@ -33,7 +33,7 @@ func (c *Catalogue) resolve(list []*Variable) {
 		if v.Companion == "" {
 			continue
 		}
-		c.findCompanion(v)
+		v.findCompanion(known[variableKey{v.Companion, mpit.ClassCounter}])
 		if v.With != nil {
 			changed = append(changed, v.With)
 		}
@@ -69,11 +69,10 @@ func (v *Variable) doubtful() bool {
 		(v.Bits < 64 && v.Number != mapping.Floating || v.Metric.Kind == mapping.KindHistogram)
 }
 
-// findCompanion looks for the counter of a timer's events. It must be bound to the same, and be merged in the same
+// findCompanion takes the counter of a timer's events, nil where there is none. It must be bound to the same, and be merged in the same
 // way: then each cell of the timer has the counter's handles of the same objects. Without a companion, or with one
 // that can't be it, the timer has none.
-func (c *Catalogue) findCompanion(v *Variable) {
-	with := c.named(variableKey{v.Companion, mpit.ClassCounter})
+func (v *Variable) findCompanion(with *Variable) {
 	switch {
 	case with == nil, with.Mode != mapping.ModeCount, with.Number == mapping.NotNumber, with.Info.Bind != v.Info.Bind:
 		v.Companion = ""

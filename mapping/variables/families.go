@@ -76,7 +76,7 @@ func (f *family) conflict(want *mapping.Metric) string {
 	case have.Kind != want.Kind || have.Name != want.Name:
 		return fmt.Sprintf("in OpenMetrics, the %s %s and the %s %s would be one family", want.Kind, want.Name,
 			have.Kind, have.Name)
-	case have.OTelKind != want.OTelKind || have.Monotonic != want.Monotonic:
+	case have.OTelKind != want.OTelKind:
 		return fmt.Sprintf("%s is already made of what is another kind in OpenTelemetry: a level can't be one with "+
 			"a watermark or a share", have.Name)
 	case states(have.Measure) != states(want.Measure):

@@ -25,7 +25,7 @@ type Info struct {
 
 // ByPeer says whether there may be such a variable for each process of a job: a rule has given it a label peer.
 func (i *Info) ByPeer() bool {
-	return slices.ContainsFunc(i.spec.Labels, func(l mapping.Label) bool { return l.Name == string(mapping.ElementsPeer) })
+	return slices.ContainsFunc(i.spec.Labels, func(l mapping.Label) bool { return l.Name == string(mapping.MergePeer) })
 }
 
 // Owns says how well a series fits the variable: one of Metric.

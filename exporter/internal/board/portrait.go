@@ -200,7 +200,7 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 	single := b.single[:0]
 	m := &merged{structure: key.generation, rules: r.Rules}
 	for _, series := range figures.Series() {
-		if series.Grouped() {
+		if series.Grouped {
 			m.from = append(m.from, series)
 		} else {
 			single = append(single, series)
