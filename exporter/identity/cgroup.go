@@ -144,8 +144,8 @@ var (
 	stepdTitle = regexp.MustCompile(`\Aslurmstepd: \[([0-9]+)\.`)
 )
 
-// jobPaths are the paths in which schedulers put a job's processes; the group is the job. A batch scheduler comes before
-// the pod that it may run in.
+// jobPaths are the paths in which schedulers put a job's processes; the group is the job. A batch scheduler comes
+// before the pod that it may run in.
 var jobPaths = []struct {
 	scheduler string
 	path      *regexp.Regexp
@@ -192,9 +192,9 @@ func parseCgroup(text string) cgroup {
 
 // check compares what a rank says with what the kernel knows.
 func (k cgroup) check(c *claim) string {
-	same := false
+	known, claimed := k.jobID, c.raw
 	switch {
-	case k.jobID == "" || c.raw == "":
+	case known == "" || claimed == "":
 		return Unknown
 	case k.scheduler != c.Source:
 		// A Flux job may run inside of another scheduler's, and anything in a pod; but no node is these schedulers'
@@ -203,32 +203,21 @@ func (k cgroup) check(c *claim) string {
 			return Differs
 		}
 		return Unknown
-	case k.scheduler == sourceSlurm:
-		if same = k.jobID == c.raw; !same && c.component {
-			return Unknown // another component's: which ones belong together the kernel does not know
-		}
-	case k.scheduler == sourcePBS:
-		same = pbsNumber(k.jobID) == pbsNumber(c.raw) // servers have short and long names
-	case k.scheduler == sourceLSF:
-		claimed := c.raw
-		if !strings.Contains(k.jobID, "[") {
-			claimed, _, _ = strings.Cut(claimed, "[")
-		}
-		same = k.jobID == claimed
-	default:
-		same = k.jobID == c.raw
+	case k.scheduler == sourcePBS: // servers have short and long names
+		known, _, _ = strings.Cut(known, ".")
+		claimed, _, _ = strings.Cut(claimed, ".")
+	case k.scheduler == sourceLSF && !strings.Contains(known, "["):
+		claimed, _, _ = strings.Cut(claimed, "[")
 	}
-	if same {
+	switch {
+	case known == claimed:
 		return Verified
+	case c.component:
+		return Unknown // another component's: which ones belong together the kernel does not know
 	}
 	return Differs
 }
 
 func nodesOwn(scheduler string) bool {
 	return slices.Contains([]string{sourceSlurm, sourcePBS, sourceLSF, sourceGridEngine}, scheduler)
-}
-
-func pbsNumber(id string) string {
-	number, _, _ := strings.Cut(id, ".")
-	return number
 }
