@@ -55,17 +55,6 @@ func (n Number) Float(w uint64) float64 {
 	return math.Float64frombits(w)
 }
 
-// Less compares two words of a sample.
-func (n Number) Less(a, b uint64) bool {
-	switch n {
-	case Signed:
-		return int64(a) < int64(b)
-	case Unsigned:
-		return a < b
-	}
-	return math.Float64frombits(a) < math.Float64frombits(b)
-}
-
 // Grown is last-base-excluded, where excluded is signed for all integers, and what so many wraps of that size in bits
 // stand for: of integers exact as far as the result fits a float64, however large its parts are.
 func (n Number) Grown(last, base, excluded uint64, wraps uint32, size uint) float64 {
@@ -100,10 +89,4 @@ func (n Number) Quarter(w uint64, bits uint) uint8 {
 		w += 1 << (bits - 1)
 	}
 	return uint8(min(w>>(bits-2), 4))
-}
-
-// Grows says whether values of a class only grow: what is counted meanwhile is a difference of two of them (MPI-4.1
-// §15.3.7).
-func Grows(class mpit.Class) bool {
-	return class == mpit.ClassCounter || class == mpit.ClassAggregate || class == mpit.ClassTimer
 }

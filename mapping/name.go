@@ -162,19 +162,27 @@ func (s shape) refuses(word string) bool {
 	case s.kind != KindUntyped && word == s.kind.String():
 		return true
 	}
-	return refusedWord.MatchString(word)
+	return refusedWords[word] || hashWord.MatchString(word)
 }
 
-const (
-	baseUnits  = `amperes|bytes|celsius|grams|joules|kelvin|meters|metres|seconds|volts`
-	otherUnits = `minutes|hours|days|weeks|kelvins|fahrenheit|rankine|inches|yards|miles|bits|calories|pounds|ounces`
-)
-
-// refusedWord is an abbreviated unit or one that isn't a base unit, which the linter refuses anywhere in a name, or a
-// word such as an escape adds.
-var refusedWord = regexp.MustCompile(`\A(?:s|ms|us|ns|sec|b|kb|mb|gb|tb|pb|m|h|d|` + otherUnits +
-	`|(?:pico|nano|micro|milli|centi|deci|deca|hecto|kilo|kibi|mega|mebi|giga|gibi|tera|tebi|peta|pebi)(?:` +
-	baseUnits + `|` + otherUnits + `)|x[a-z2-7]{8})\z`)
+// refusedWords are abbreviated units and those that aren't base units, which the linter refuses anywhere in a name.
+var refusedWords = func() map[string]bool {
+	const (
+		others   = " minutes hours days weeks kelvins fahrenheit rankine inches yards miles bits calories pounds ounces"
+		units    = "amperes bytes celsius grams joules kelvin meters metres seconds volts" + others
+		prefixes = "pico nano micro milli centi deci deca hecto kilo kibi mega mebi giga gibi tera tebi peta pebi"
+	)
+	refused := map[string]bool{}
+	for word := range strings.FieldsSeq("s ms us ns sec b kb mb gb tb pb m h d" + others) {
+		refused[word] = true
+	}
+	for prefix := range strings.FieldsSeq(prefixes) {
+		for unit := range strings.FieldsSeq(units) {
+			refused[prefix+unit] = true
+		}
+	}
+	return refused
+}()
 
 // escaped is the one escape: the name cleaned, words that can't stand left out, then _x and eight characters that
 // stand for the original name and class.
@@ -234,6 +242,9 @@ func (s shape) hash(name string, declared mpit.Class) string {
 	sum := sha256.Sum256([]byte(NameOf(declared) + "\x00" + name))
 	return "x" + hashAlphabet.EncodeToString(sum[:5])
 }
+
+// hashWord is a word such as an escape adds.
+var hashWord = regexp.MustCompile(`\Ax[a-z2-7]{8}\z`)
 
 // plainWords is words of a-z and 0-9, with one underscore between two.
 var plainWords = regexp.MustCompile(`\A[a-z0-9]+(_[a-z0-9]+)*\z`)

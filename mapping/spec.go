@@ -28,8 +28,8 @@ type Spec struct {
 	Items   []Item    // of a STATE's enumeration; nil: only the present value is shown
 }
 
-// Plain is what of a Spec can be compared as it stands. A new field that changes values or labels goes into
-// variables.Variable's meaning as well, or a reload would not begin such series anew.
+// Plain is what of a Spec can be compared as it stands. A reload that changes a field begins such series anew, but for
+// those that variables.Variable's meaning leaves out.
 type Plain struct {
 	Metric    *Metric    // nil: left out
 	Mode      Mode       // how values are treated

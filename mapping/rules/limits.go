@@ -27,20 +27,19 @@ const (
 // maxSeries is the highest limit.
 const maxSeries = 1_000_000_000
 
+var defaultLimits = Limits{DefaultSeries, DefaultSeriesPerJob, DefaultSeriesPerUser, DefaultSeriesPerRank,
+	DefaultSeriesPerVariable}
+
 // limit is one of Limits.
 type limit struct {
-	key      string
-	value    *int
-	standard int // the default
+	key   string
+	value *int
 }
 
 func (l *Limits) list() []limit {
 	return []limit{
-		{"series", &l.Series, DefaultSeries},
-		{"series_per_user", &l.SeriesPerUser, DefaultSeriesPerUser},
-		{"series_per_job", &l.SeriesPerJob, DefaultSeriesPerJob},
-		{"series_per_rank", &l.SeriesPerRank, DefaultSeriesPerRank},
-		{"series_per_variable", &l.SeriesPerVariable, DefaultSeriesPerVariable},
+		{"series", &l.Series}, {"series_per_user", &l.SeriesPerUser}, {"series_per_job", &l.SeriesPerJob},
+		{"series_per_rank", &l.SeriesPerRank}, {"series_per_variable", &l.SeriesPerVariable},
 	}
 }
 
@@ -55,12 +54,7 @@ func (l Limits) Check() error {
 }
 
 // WithDefaults is the limits with defaults in place of zeros.
-func (l Limits) WithDefaults() Limits {
-	for _, one := range l.list() {
-		*one.value = cmp.Or(*one.value, one.standard)
-	}
-	return l
-}
+func (l Limits) WithDefaults() Limits { return l.or(defaultLimits) }
 
 // or is the limits with others in place of zeros.
 func (l Limits) or(others Limits) Limits {
@@ -77,12 +71,13 @@ func (p *parsed) checkHead() []finding {
 	if err := checkWord("rank", p.Rank, rankModes...); err != nil {
 		found = append(found, finding{"rank", err})
 	}
-	for _, l := range p.Limits.list() {
-		if _, there := p.places["limits."+l.key]; there &&
-			(*l.value < 1 || *l.value > maxSeries) {
+	defaults := defaultLimits
+	list := defaults.list()
+	for i, l := range p.Limits.list() {
+		if _, there := p.places["limits."+l.key]; there && (*l.value < 1 || *l.value > maxSeries) {
 			found = append(found, finding{"limits." + l.key, complain(
 				fmt.Sprintf("write a number from 1 to %d, or leave it out for the default of %d", maxSeries,
-					l.standard), "the limit is %d", *l.value)})
+					*list[i].value), "the limit is %d", *l.value)})
 		}
 	}
 	return found

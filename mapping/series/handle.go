@@ -202,7 +202,7 @@ func (h *handle) good(in *intake, values []uint64) bool {
 			return false
 		}
 		// Below zero is no count, unless it has come there by a wrap, now or earlier.
-		if v.Offset || !v.Number.Less(w, 0) { // the bits of 0 are those of 0.0
+		if v.Offset || v.Number.Float(w) >= 0 {
 			continue
 		}
 		next.take(v.Spec, w, alike(h.base, h.of))

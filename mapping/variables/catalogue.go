@@ -158,8 +158,8 @@ func (c *Catalogue) take(vs *mpit.Variables) {
 	c.resolve(fresh, known) // in the agent's order: of two that want one name, the first gets it
 }
 
-// known is the variables by what they are known by, of which the first has it, but for those that are yet to come. A rank has a list for as long as it
-// lives, but only now and then needs this.
+// known is the variables that have become something, by what they are known by, of which the first has it. A catalogue
+// lasts as long as its process, and needs this only now and then.
 func (c *Catalogue) known() map[variableKey]*Variable {
 	known := make(map[variableKey]*Variable, len(c.byID))
 	for _, v := range c.all {
@@ -202,16 +202,9 @@ func (c *Catalogue) drop(v *Variable, reason mapping.Reason, why string) {
 
 func (c *Catalogue) countState(s mpit.VariableState) {
 	switch s {
-	case mpit.VariableDenied:
-		c.dropped[mapping.ReasonDenied]++
-	case mpit.VariableAllocFailed:
-		c.dropped[mapping.ReasonAllocFailed]++
-	case mpit.VariableStartFailed:
-		c.dropped[mapping.ReasonStartFailed]++
-	case mpit.VariableReadFailed:
-		c.dropped[mapping.ReasonReadFailed]++
-	case mpit.VariableExhausted:
-		c.dropped[mapping.ReasonExhausted]++
+	case mpit.VariableDenied, mpit.VariableAllocFailed, mpit.VariableStartFailed, mpit.VariableReadFailed,
+		mpit.VariableExhausted:
+		c.dropped[mapping.Reason(s.String())]++ // they have the same words
 	}
 }
 
