@@ -74,14 +74,6 @@ type Series struct {
 	Labels []Label // object, state, peer or index, and what rules give; sorted by name. Not who the rank is.
 }
 
-// Created is when the series' value was zero; the zero time: not known.
-func (s *Series) Created() time.Time {
-	if s.Since == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, s.Since)
-}
-
 // UnixNano is a time in Unix nanoseconds, 0 where it is not known.
 func UnixNano(t time.Time) int64 {
 	if t.IsZero() {

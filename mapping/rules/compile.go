@@ -283,7 +283,7 @@ func checkLabel(name string) error {
 	return nil
 }
 
-// joined is all findings as one error.
+// joined is all findings as one error; nil: there are none.
 func joined(found []finding) error {
 	errs := make([]error, len(found))
 	for i, f := range found {

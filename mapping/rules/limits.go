@@ -15,20 +15,10 @@ type Limits struct {
 	SeriesPerVariable int `yaml:"series_per_variable,omitempty"` // of one variable in one rank (default 2,000)
 }
 
-// Defaults of Limits.
-const (
-	DefaultSeries            = 500_000
-	DefaultSeriesPerJob      = 200_000
-	DefaultSeriesPerUser     = 250_000
-	DefaultSeriesPerRank     = 20_000
-	DefaultSeriesPerVariable = 2_000
-)
-
 // maxSeries is the highest limit.
 const maxSeries = 1_000_000_000
 
-var defaultLimits = Limits{DefaultSeries, DefaultSeriesPerJob, DefaultSeriesPerUser, DefaultSeriesPerRank,
-	DefaultSeriesPerVariable}
+var defaultLimits = Limits{500_000, 200_000, 250_000, 20_000, 2_000}
 
 // limit is one of Limits.
 type limit struct {

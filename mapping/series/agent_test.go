@@ -413,3 +413,11 @@ func less(n mapping.Number, a, b uint64) bool {
 	}
 	return math.Float64frombits(a) < math.Float64frombits(b)
 }
+
+// createdAt is when a series' value was zero; the zero time: not known.
+func createdAt(s *mapping.Series) time.Time {
+	if s.Since == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, s.Since)
+}

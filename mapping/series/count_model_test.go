@@ -377,7 +377,7 @@ func (m *counted) values(v *variable) map[string]float64 {
 		}
 		id := c.series.Metric.Name + fmt.Sprint(c.series.Labels)
 		if c.id.number != 0 { // its own series begins anew where an object gets the same name again
-			id += c.series.Created().String()
+			id += createdAt(c.series).String()
 		}
 		now[id] = c.count.Total()
 		if h := c.series.Histogram; h != nil {

@@ -186,7 +186,7 @@ func TestNonzeroVariables(t *testing.T) {
 	assert.Equal(t, want, show(r))
 	assert.Equal(t, 3+17, r.Weight())
 	for _, s := range r.Series() {
-		assert.Equal(t, a.start, s.Created(), "%s counts from the making of the handles", s.Metric.Name)
+		assert.Equal(t, a.start, createdAt(s), "%s counts from the making of the handles", s.Metric.Name)
 	}
 
 	a.handle("n", x).values[0], a.handle("l", x).values[0] = 7, 0
@@ -221,7 +221,7 @@ func TestNonzeroVariables(t *testing.T) {
 		short.handles[1].values[0] = 1
 		r.Update(short.after(time.Minute).sample())
 		assert.Equal(t, m{"t_time_seconds sum": 0, "t_time_seconds count": 1}, show(r))
-		assert.Equal(t, short.start, r.Series()[0].Created())
+		assert.Equal(t, short.start, createdAt(r.Series()[0]))
 		short.handles[0].values[0], short.handles[1].values[0] = word(0.5), 3
 		r.Update(short.after(time.Minute).sample())
 		assert.Equal(t, m{"t_time_seconds sum": 0.5, "t_time_seconds count": 3}, show(r))

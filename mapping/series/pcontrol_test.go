@@ -91,9 +91,9 @@ func TestExcludedNonsense(t *testing.T) {
 				r.Update(a.after(time.Second).sample())
 				for _, s := range r.Series() {
 					if s.Valid {
-						require.True(t, s.Value >= last || s.Created().After(created), "%s %x: %v after %v", d,
+						require.True(t, s.Value >= last || createdAt(s).After(created), "%s %x: %v after %v", d,
 							excluded, s.Value, last)
-						last, created = s.Value, s.Created()
+						last, created = s.Value, createdAt(s)
 					}
 				}
 			}
@@ -144,7 +144,7 @@ func TestValuesInAPause(t *testing.T) {
 				look("after", c.first)
 				a.set("v", 0, c.then)
 				r.Update(a.after(time.Second).sample())
-				assert.Equal(t, a.start, r.Series()[0].Created().In(a.start.Location()))
+				assert.Equal(t, a.start, createdAt(r.Series()[0]).In(a.start.Location()))
 				assert.Equal(t, m{"v_total": c.last}, show(r))
 				assert.Empty(t, r.Dropped())
 			})
@@ -215,7 +215,7 @@ func TestPcontrol(t *testing.T) {
 		if s.Metric.Kind == mapping.KindGauge {
 			continue
 		}
-		assert.Equal(t, a.start, s.Created().In(a.start.Location()), "%s was not reset", s.Metric.Name)
+		assert.Equal(t, a.start, createdAt(s).In(a.start.Location()), "%s was not reset", s.Metric.Name)
 	}
 
 	a.pause()

@@ -207,7 +207,7 @@ func TestWrapsAndResets(t *testing.T) {
 				s := r.Series()[0]
 				require.True(t, s.Valid)
 				assert.Equal(t, c.want[i], s.Value, "value %d", i)
-				assert.Equal(t, a.start, s.Created())
+				assert.Equal(t, a.start, createdAt(s))
 			}
 		})
 	}
@@ -336,7 +336,7 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, m{"cheap_total": 0, "sends_total": 4}, show(r), "what was there before is not counted")
 	for _, s := range r.Series() {
 		if s.Metric.Name == "mpit_sends_total" {
-			assert.Equal(t, a.start.Add(time.Minute).UnixNano(), s.Created().UnixNano())
+			assert.Equal(t, a.start.Add(time.Minute).UnixNano(), createdAt(s).UnixNano())
 			assert.Contains(t, s.Metric.Help, "Opened on request: counting begins with exec --monitoring or when a "+
 				"rule asks (open: true).")
 		} else {
@@ -476,7 +476,7 @@ func TestOlderRank(t *testing.T) {
 	}
 	assert.Equal(t, want, show(r))
 	for _, s := range r.Series() {
-		switch at := s.Created(); s.Metric.Name {
+		switch at := createdAt(s); s.Metric.Name {
 		case "mpit_small_total", "mpit_took_time_seconds":
 			assert.True(t, at.Equal(begun), s.Metric.Name)
 		default:

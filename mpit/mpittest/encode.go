@@ -55,8 +55,8 @@ func encodeHello(e *wire.Encoder, h mpit.Hello) {
 	e.Finish()
 }
 
-// cutList appends a list of records, up to the end or where it becomes long, and returns where to go on. most is how many
-// records there are at most, 0: what fits.
+// cutList appends a list of records, up to the end or where it becomes long, and returns where to go on. most is how
+// many records there are at most, 0: what fits.
 func cutList(e *wire.Encoder, i, n, most int, record func(e *wire.Encoder, i int)) (next int) {
 	var records wire.Encoder
 	first := i
