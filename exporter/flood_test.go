@@ -73,7 +73,7 @@ func withWork(most int) func(*Exporter) {
 func TestFloodOfConnectionsIsBounded(t *testing.T) {
 	needRoot(t)
 	const places, most = 30, 20
-	n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{mpit.WithHandshakeLimit(places)}, Config{},
+	n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{mpit.WithLimits(mpit.Limits{Handshakes: places})}, Config{},
 		withWork(most*arrivalWork), impatient)
 	stop := attack(t, n.path, func(a *attacker) {
 		for !a.stopped() {

@@ -460,7 +460,7 @@ func TestHostileRanks(t *testing.T) {
 				handshake = time.Second
 			}
 			n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{
-				mpit.WithHandshakeTimeout(handshake), mpit.WithConnectionLimit(180), mpit.WithHandshakeLimit(60),
+				mpit.WithLimits(mpit.Limits{HandshakeTimeout: handshake, Connections: 180, Handshakes: 60}),
 			}, Config{MaxRanks: 50, MaxEnded: 50}, impatient, func(e *Exporter) { e.grace = 10 * time.Millisecond })
 			cfg := small("1", 0)
 			cfg.Hello.ID = mpit.RankID{1}
@@ -531,7 +531,7 @@ func TestHostileNames(t *testing.T) {
 func TestHostileMemory(t *testing.T) {
 	needRoot(t)
 	const limit = 128 << 20 // half of the default
-	n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{mpit.WithMemoryLimit(limit)},
+	n := startNodeWith(t, openSocketPath(t), []mpit.ListenOption{mpit.WithLimits(mpit.Limits{Memory: limit})},
 		Config{Retention: time.Millisecond}, func(e *Exporter) {
 			e.endedBytes, e.grace = limit/2, 0
 		})

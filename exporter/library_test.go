@@ -105,7 +105,7 @@ func startLibrary(t *testing.T, c *catalogue.Catalogue) (*node, *mpittest.Rank) 
 		case v.Bind != mpit.BindNone || v.Distribution:
 		case v.Class == mpit.ClassTimer:
 			require.NoError(t, r.Add(v.Name, v.Class, 0, 0.5))
-		case mapping.Grows(v.Class):
+		case v.Class == mpit.ClassCounter, v.Class == mpit.ClassAggregate, v.Class == mpit.ClassTimer:
 			require.NoError(t, r.Add(v.Name, v.Class, 0, 4))
 		}
 	}

@@ -267,8 +267,8 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 		come(1000, strconv.Itoa(i/4), variables)
 	}
 	a := e.budgets.Used(nil).All
-	assert.LessOrEqual(t, a, rules.DefaultSeriesPerUser)
-	assert.Greater(t, a, rules.DefaultSeriesPerUser*9/10, "he is at his limit")
+	assert.LessOrEqual(t, a, standard().SeriesPerUser)
+	assert.Greater(t, a, standard().SeriesPerUser*9/10, "he is at his limit")
 	ordinary := floodSample(60, 20)
 	for range 100 {
 		b := come(2000, "b", ordinary)
@@ -276,8 +276,10 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	}
 	all := e.budgets.Used(nil).All
 	assert.Equal(t, a+100*60*20, all)
-	assert.LessOrEqual(t, all, rules.DefaultSeries)
+	assert.LessOrEqual(t, all, standard().Series)
 }
+
+func standard() rules.Limits { return rules.Limits{}.WithDefaults() }
 
 // Fifty users come, each with eighty ranks that want all they may have: a job that was there before keeps all its
 // series, there are no more of them than there may be, and a job that comes then gets some.
@@ -299,8 +301,8 @@ func TestManyUsersAtTheirLimits(t *testing.T) {
 		assert.Equal(t, 10*10, r.facts.Load().Series)
 	}
 	used := e.budgets.Used(nil)
-	assert.LessOrEqual(t, used.All, rules.DefaultSeries)
-	assert.Greater(t, used.All, rules.DefaultSeries*9/10, "they are at their limits")
+	assert.LessOrEqual(t, used.All, standard().Series)
+	assert.Greater(t, used.All, standard().Series*9/10, "they are at their limits")
 	series := 0
 	for range 64 {
 		series += come(1001, "newcomer", ordinary).facts.Load().Series

@@ -88,7 +88,6 @@ func TestShippedRulesInOpenTelemetry(t *testing.T) {
 			assert.Empty(t, own[m.OTelName], m.OTelName)
 			// What is asked of mapping.Metric here is not looked at again when points are made.
 			assert.Equal(t, kind == mapping.KindHistogram, m.OTelKind == mapping.OTelHistogram, m.Name)
-			assert.Equal(t, kind == mapping.KindCounter || kind == mapping.KindHistogram, m.Monotonic, m.Name)
 			assert.True(t, kind != mapping.KindCounter || m.OTelKind == mapping.OTelSum, m.Name)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -27,7 +26,7 @@ type Basis struct {
 func NewBasis(ranks RankMode, interval time.Duration) (*Basis, error) {
 	b := &Basis{Ranks: cmp.Or(ranks, RankKeep), Interval: cmp.Or(interval, defaultTimerInterval),
 		Buckets: DefaultBuckets(), Exact: powers(-20, 4), Sizes: powers(0, 26)}
-	if !slices.Contains(rankModes[:], b.Ranks) {
+	if b.Ranks != RankKeep && b.Ranks != RankNode {
 		return nil, fmt.Errorf("rank of variables: %q is neither %s nor %s", b.Ranks, RankKeep, RankNode)
 	}
 	if b.Interval < 0 {

@@ -3,37 +3,13 @@ package mapping
 import (
 	"math"
 	"math/bits"
+	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// ClassName is a class as rules write it: "state", "level", "size", "percentage", "highwatermark", "lowwatermark",
-// "counter", "aggregate", "timer", "generic".
-type ClassName string
-
-var classNames = [...]ClassName{
-	mpit.ClassState: "state", mpit.ClassLevel: "level", mpit.ClassSize: "size", mpit.ClassPercentage: "percentage",
-	mpit.ClassHighWatermark: "highwatermark", mpit.ClassLowWatermark: "lowwatermark", mpit.ClassCounter: "counter",
-	mpit.ClassAggregate: "aggregate", mpit.ClassTimer: "timer", mpit.ClassGeneric: "generic",
-}
-
-// ClassNamed is the class that rules call n.
-func ClassNamed(n ClassName) (mpit.Class, bool) {
-	for c, name := range classNames {
-		if name == n {
-			return mpit.Class(c), true
-		}
-	}
-	return mpit.ClassUnknown, false
-}
-
-// NameOf is what rules call a class; "unknown" for one that MPI_T doesn't have.
-func NameOf(c mpit.Class) string {
-	if int(c) < len(classNames) {
-		return string(classNames[c])
-	}
-	return "unknown"
-}
+// NameOf is what rules call a class: "state", "level" …; "unknown" for one that MPI_T doesn't have.
+func NameOf(c mpit.Class) string { return strings.ToLower(c.String()) }
 
 // BindLabel is the label that names an object of kind b: "comm", "win" …; "" for BindNone, "bound" for a kind that
 // isn't known.
@@ -79,17 +55,6 @@ func (n Number) Float(w uint64) float64 {
 	return math.Float64frombits(w)
 }
 
-// Less compares two words of a sample.
-func (n Number) Less(a, b uint64) bool {
-	switch n {
-	case Signed:
-		return int64(a) < int64(b)
-	case Unsigned:
-		return a < b
-	}
-	return math.Float64frombits(a) < math.Float64frombits(b)
-}
-
 // Grown is last-base-excluded, where excluded is signed for all integers, and what so many wraps of that size in bits
 // stand for: of integers exact as far as the result fits a float64, however large its parts are.
 func (n Number) Grown(last, base, excluded uint64, wraps uint32, size uint) float64 {
@@ -125,12 +90,3 @@ func (n Number) Quarter(w uint64, bits uint) uint8 {
 	}
 	return uint8(min(w>>(bits-2), 4))
 }
-
-// Grows says whether values of a class only grow: what is counted meanwhile is a difference of two of them (MPI-4.1
-// §15.3.7).
-func Grows(class mpit.Class) bool {
-	return class == mpit.ClassCounter || class == mpit.ClassAggregate || class == mpit.ClassTimer
-}
-
-// ClassNames is the classes as rules write them.
-func ClassNames() []ClassName { return classNames[:] }

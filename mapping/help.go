@@ -71,9 +71,9 @@ func helpText(v *mpit.Variable, set Properties, unit, note string) string {
 		add(Fold(v.Description, MaxDescription))
 		names = Fold(v.Name, 200)
 	}
-	what := subject + names + ", class " + strings.ToUpper(NameOf(v.Class))
+	what := subject + names + ", class " + v.Class.String()
 	if set.Class != v.Class {
-		what += " (really " + strings.ToUpper(NameOf(set.Class)) + ")"
+		what += " (really " + set.Class.String() + ")"
 	}
 	if unit != "" {
 		what += ", unit " + unit

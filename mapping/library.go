@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"regexp"
 	"strings"
 )
 
@@ -31,45 +32,27 @@ var libraryPrefixes = []struct{ prefix, name string }{
 
 // ParseLibrary reads what MPI_Get_library_version answers (MPI-4.1 §9.1.1); its first line is enough. A text that it
 // does not know gives the zero Library.
-func ParseLibrary(libraryVersion string) Library {
-	line, _, _ := strings.Cut(strings.TrimSpace(libraryVersion), "\n")
+func ParseLibrary(answer string) Library {
+	line, _, _ := strings.Cut(strings.TrimSpace(answer), "\n")
 	if len(line) > 512 {
 		line = line[:512]
 	}
 	lower := strings.ToLower(line)
 	for _, p := range libraryPrefixes {
 		if strings.HasPrefix(lower, p.prefix) {
-			return Library{Name: p.name, Version: findVersion(lower[len(p.prefix):])}
+			version := ""
+			if found := libraryVersion.FindStringSubmatch(lower[len(p.prefix):]); found != nil {
+				version = strings.TrimRight(found[1][:min(len(found[1]), 32)], ".")
+			}
+			return Library{p.name, version}
 		}
 	}
 	return Library{}
 }
 
-// findVersion returns the first word that starts with a digit, or with a v and a digit. A digit that belongs to the
-// name, as in MVAPICH2, stands right at the start and is passed over.
-func findVersion(s string) string {
-	fields := strings.FieldsFunc(s, func(r rune) bool {
-		return r == ' ' || r == '\t' || r == ',' || r == ':' ||
-			r == '('
-	})
-	if s != "" && s[0] != ' ' && s[0] != '\t' && s[0] != ':' && len(fields) > 0 {
-		fields = fields[1:]
-	}
-	for _, f := range fields {
-		f = strings.TrimPrefix(f, "v")
-		if f == "" || f[0] < '0' || f[0] > '9' {
-			continue
-		}
-		end := strings.IndexFunc(f, func(r rune) bool {
-			return (r < '0' || r > '9') && (r < 'a' || r > 'z') && r != '.'
-		})
-		if end >= 0 {
-			f = f[:end]
-		}
-		return strings.TrimRight(f[:min(len(f), 32)], ".")
-	}
-	return ""
-}
+// libraryVersion is the first word that starts with a digit, or with a v and a digit. A digit that belongs to the name,
+// as in MVAPICH2, stands right behind it.
+var libraryVersion = regexp.MustCompile(`[ \t,:(]v?([0-9][0-9a-z.]*)`)
 
 // HasCompanions says whether timers of the library have a COUNTER of the same name, where a rank's variables aren't
 // known.

@@ -1,6 +1,6 @@
 package mapping
 
-// Merge says how the values of several objects, and of several ranks, become one.
+// Merge says how the values of several objects, elements or ranks become one.
 type Merge string
 
 // The ways to merge. What counts (counters, aggregates, timers) is always summed, unless it is MergeEach.
@@ -9,19 +9,10 @@ const (
 	MergeMax  Merge = "max"
 	MergeMin  Merge = "min"
 	MergeEach Merge = "each" // not at all: a label object tells those apart that share a name
-)
 
-// Elements says what becomes of the elements of an array variable: one value (sum, max, min), or a series for
-// each, with the element's number as a label called peer or index.
-type Elements string
-
-// The ways to treat elements.
-const (
-	ElementsSum   Elements = "sum"
-	ElementsMax   Elements = "max"
-	ElementsMin   Elements = "min"
-	ElementsPeer  Elements = "peer"
-	ElementsIndex Elements = "index"
+	// Of the elements of an array alone: not at all, a label of that name has the element's number.
+	MergePeer  Merge = "peer"
+	MergeIndex Merge = "index"
 )
 
 // Combine is what two values together are.

@@ -29,7 +29,7 @@ func (k Kind) String() string {
 	return "untyped"
 }
 
-// OTelKind is the kind of a family in OpenTelemetry. A Sum is monotonic where the Metric is.
+// OTelKind is the kind of a family in OpenTelemetry. A Sum is monotonic if the Kind is KindCounter.
 type OTelKind uint8
 
 // The kinds of OpenTelemetry that MPI_T's classes become.
@@ -41,13 +41,12 @@ const (
 
 // Metric is one family. It never changes, and in one Mapper there is only one of a Name.
 type Metric struct {
-	Name      string // on /metrics, with unit and _total
-	Help      string
-	OTelName  string
-	Unit      string // UCUM, of the values of a Series; "" unknown
-	Kind      Kind
-	OTelKind  OTelKind
-	Monotonic bool // a counter or histogram
+	Name     string // on /metrics, with unit and _total
+	Help     string
+	OTelName string
+	Unit     string // UCUM, of the values of a Series; "" unknown
+	Kind     Kind
+	OTelKind OTelKind
 
 	// Measure is what the values are of, where Unit may not say it: a COUNTER's unit stands in no name. "" unknown.
 	Measure string
@@ -75,14 +74,6 @@ type Series struct {
 	Labels []Label // object, state, peer or index, and what rules give; sorted by name. Not who the rank is.
 }
 
-// Created is when the series' value was zero; the zero time: not known.
-func (s *Series) Created() time.Time {
-	if s.Since == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, s.Since)
-}
-
 // UnixNano is a time in Unix nanoseconds, 0 where it is not known.
 func UnixNano(t time.Time) int64 {
 	if t.IsZero() {
@@ -93,26 +84,20 @@ func UnixNano(t time.Time) int64 {
 
 // Together says what becomes of a series in several ranks. There are very many series, so that it is small; the zero
 // value is RankKeep and MergeSum.
-type Together struct{ ranks, merge uint8 }
+type Together struct {
+	Grouped bool  // the rank's Group shows the series; else it stands on the page for its rank
+	merge   uint8 // in merges
+}
 
-var (
-	rankModes = [...]RankMode{RankKeep, RankNode}
-	merges    = [...]Merge{MergeSum, MergeMax, MergeMin, MergeEach}
-)
+var merges = [...]Merge{MergeSum, MergeMax, MergeMin, MergeEach}
 
 // NewTogether makes one; "" is RankKeep or MergeSum.
 func NewTogether(ranks RankMode, merge Merge) Together {
-	return Together{uint8(max(0, slices.Index(rankModes[:], ranks))), uint8(max(0, slices.Index(merges[:], merge)))}
+	return Together{ranks == RankNode && merge != MergeEach, uint8(max(0, slices.Index(merges[:], merge)))}
 }
-
-// Ranks says whether the series stands for its rank, or in the rank's Group.
-func (t Together) Ranks() RankMode { return rankModes[t.ranks] }
 
 // Merge is how a Group makes one of several ranks' gauges. MergeEach: no Group has it.
 func (t Together) Merge() Merge { return merges[t.merge] }
-
-// Grouped says whether the rank's Group shows the series; else it stands on the page for its rank.
-func (t Together) Grouped() bool { return t.Ranks() == RankNode && t.Merge() != MergeEach }
 
 // Weight is as how many series Prometheus counts it: a histogram is as many as it has lines.
 func (s *Series) Weight() int {

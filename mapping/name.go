@@ -94,15 +94,31 @@ func (s shape) names(name string, declared mpit.Class) familyNames {
 // named gives the names that a rule chooses. The words that the unit adds anyway are taken out of it.
 func (s shape) named(rule, name string, declared mpit.Class) familyNames {
 	s.word = ""
-	words := slices.DeleteFunc(split(rule), func(w string) bool {
-		return w == s.unitWord() || s.kind == KindCounter && w == "total"
-	})
-	base := strings.Join(words, "_")
-	full := Prefix + base + s.tail()
-	if base == "" || len(base) > MaxPlainName || !s.allowed(base, full) {
+	base, full, ok := s.chosen(rule)
+	if !ok {
 		return s.escaped(name, declared)
 	}
 	return familyNames{full, s.otelName(base, "", "")}
+}
+
+// chosen is a name that a rule chooses, and the family's; ok is false for one that can't stand.
+func (s shape) chosen(rule string) (base, full string, ok bool) {
+	words := slices.DeleteFunc(split(rule), func(w string) bool {
+		return w == s.unitWord() || s.kind == KindCounter && w == "total"
+	})
+	base = strings.Join(words, "_")
+	full = Prefix + base + s.tail()
+	return base, full, base != "" && len(base) <= MaxPlainName && s.allowed(base, full)
+}
+
+// Named says whether a variable of a class, in a unit, can have the name that a rule chooses: else it gets an escaped
+// one.
+func Named(rule string, class mpit.Class, unit Unit) bool {
+	s := Spec{Plain: Plain{Number: Floating}}
+	sh, _ := s.ofClass(Properties{Class: class, Unit: unit}, &mpit.Variable{})
+	sh.word = ""
+	_, _, ok := sh.chosen(rule)
+	return ok
 }
 
 // owns says whether the family full belongs to this name: of all variables whose family would be called so in
@@ -135,7 +151,7 @@ func (s shape) allowed(base, full string) bool {
 	if s.kind == KindCounter && last == "count" {
 		return words[len(words)-2] != "seconds" // or it is a sample of a histogram
 	}
-	return !ReservedEnding(last)
+	return !reservedEndings[last]
 }
 
 // refuses says whether a word cannot stand in a variable's own part of the name.
@@ -146,8 +162,27 @@ func (s shape) refuses(word string) bool {
 	case s.kind != KindUntyped && word == s.kind.String():
 		return true
 	}
-	return shortUnits[word] || derivedUnit(word) || hashWord.MatchString(word)
+	return refusedWords[word] || hashWord.MatchString(word)
 }
+
+// refusedWords are abbreviated units and those that aren't base units, which the linter refuses anywhere in a name.
+var refusedWords = func() map[string]bool {
+	const (
+		others   = " minutes hours days weeks kelvins fahrenheit rankine inches yards miles bits calories pounds ounces"
+		units    = "amperes bytes celsius grams joules kelvin meters metres seconds volts" + others
+		prefixes = "pico nano micro milli centi deci deca hecto kilo kibi mega mebi giga gibi tera tebi peta pebi"
+	)
+	refused := map[string]bool{}
+	for word := range strings.FieldsSeq("s ms us ns sec b kb mb gb tb pb m h d" + others) {
+		refused[word] = true
+	}
+	for prefix := range strings.FieldsSeq(prefixes) {
+		for unit := range strings.FieldsSeq(units) {
+			refused[prefix+unit] = true
+		}
+	}
+	return refused
+}()
 
 // escaped is the one escape: the name cleaned, words that can't stand left out, then _x and eight characters that
 // stand for the original name and class.
@@ -229,15 +264,6 @@ func split(s string) []string {
 // reservedWords are first words whose names are the exporter's own.
 var reservedWords = []string{"exporter", "rank", "pcontrol"}
 
-// ReservedFirst is the first word of a name, without mpit_, if names that begin with it are the exporter's own; else
-// "".
-func ReservedFirst(name string) string {
-	if first, _, more := strings.Cut(name, "_"); more && slices.Contains(reservedWords, first) {
-		return first
-	}
-	return ""
-}
-
 // reservedName says whether a family, as OpenMetrics calls it, is the exporter's own.
 func reservedName(family string) bool {
 	switch family {
@@ -258,42 +284,4 @@ func reservedName(family string) bool {
 var reservedEndings = map[string]bool{
 	"total": true, "created": true, "bucket": true, "sum": true, "count": true, "info": true, "gsum": true,
 	"gcount": true,
-}
-
-// ReservedEnding says whether a name that ends in the word means a part of a family, or another kind of one.
-func ReservedEnding(word string) bool { return reservedEndings[word] }
-
-// shortUnits are abbreviated units, which the linter refuses anywhere in a name.
-var shortUnits = map[string]bool{
-	"s": true, "ms": true, "us": true, "ns": true, "sec": true, "b": true, "kb": true, "mb": true, "gb": true,
-	"tb": true, "pb": true, "m": true, "h": true, "d": true,
-}
-
-var (
-	baseUnits = []string{
-		"amperes", "bytes", "celsius", "grams", "joules", "kelvin", "meters", "metres", "seconds", "volts",
-	}
-	otherUnits = []string{
-		"minutes", "hours", "days", "weeks", "kelvins", "fahrenheit", "rankine", "inches", "yards", "miles", "bits",
-		"calories", "pounds", "ounces",
-	}
-	unitPrefixes = []string{
-		"pico", "nano", "micro", "milli", "centi", "deci", "deca", "hecto", "kilo", "kibi", "mega", "mebi", "giga",
-		"gibi", "tera", "tebi", "peta", "pebi",
-	}
-)
-
-// derivedUnit says whether a word is a unit that isn't a base unit: the linter wants "seconds", not "minutes" or
-// "milliseconds".
-func derivedUnit(word string) bool {
-	if slices.Contains(otherUnits, word) {
-		return true
-	}
-	for _, p := range unitPrefixes {
-		if rest, ok := strings.CutPrefix(word, p); ok &&
-			(slices.Contains(baseUnits, rest) || slices.Contains(otherUnits, rest)) {
-			return true
-		}
-	}
-	return false
 }

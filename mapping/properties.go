@@ -13,7 +13,7 @@ type Properties struct {
 	Labels    []Label // sorted by name, values clean; of the named groups
 	Variables string  // those that get labels from the same rule, in words
 	Merge     Merge
-	Elements  Elements
+	Elements  Merge
 	Nonzero   bool
 	Object    bool // false: no label with the object's name
 	Companion string

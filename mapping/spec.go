@@ -28,8 +28,8 @@ type Spec struct {
 	Items   []Item    // of a STATE's enumeration; nil: only the present value is shown
 }
 
-// Plain is what of a Spec can be compared as it stands. A new field that changes values or labels goes into
-// variables.Variable's meaning as well, or a reload would not begin such series anew.
+// Plain is what of a Spec can be compared as it stands. A reload that changes a field begins such series anew, but for
+// those that variables.Variable's meaning leaves out.
 type Plain struct {
 	Metric    *Metric    // nil: left out
 	Mode      Mode       // how values are treated
@@ -119,8 +119,7 @@ func (b *Basis) Become(set Properties, v *mpit.Variable) (Spec, Wanted, Reason) 
 	return s, Wanted{
 		Metric: Metric{
 			Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel,
-			Monotonic: s.Mode == ModeCount,
-			Measure:   s.Measure(),
+			Measure: s.Measure(),
 		},
 		set:  set,
 		note: note,
@@ -192,19 +191,19 @@ func (s *Spec) merge(set Properties) {
 	s.Across = s.Objects // of a STATE the sum: the number of ranks that are in it
 	s.Separate = s.Separate || s.Objects == MergeEach
 	switch set.Elements {
-	case ElementsPeer, ElementsIndex:
+	case MergePeer, MergeIndex:
 		taken := func(l Label) bool { return l.Name == string(set.Elements) } // a rule has given a label peer
 		if !slices.ContainsFunc(s.Labels, taken) {
 			s.Each, s.Numbered = string(set.Elements), false
 		}
-	case ElementsSum, ElementsMax, ElementsMin:
+	case MergeSum, MergeMax, MergeMin:
 		if s.Mode != ModeCount {
-			s.Elements = Merge(set.Elements)
+			s.Elements = set.Elements
 		}
 		s.Numbered = s.Numbered && s.Mode == ModeState
 	}
 	if s.Numbered {
-		s.Each = string(ElementsIndex)
+		s.Each = string(MergeIndex)
 	}
 	if s.Mode != ModeState && s.Label == "" {
 		s.Separate = false // not bound, or a rule says that all objects become one

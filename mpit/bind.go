@@ -20,36 +20,36 @@ const maxPath = len(unix.RawSockaddrUnix{}.Path) - 1
 const lockWait = 2 * time.Second
 
 // bind makes a listening socket at path, in place of a dead one's file.
-func bind(path string, mode os.FileMode) (*net.UnixListener, fileID, error) {
+func bind(path string, mode os.FileMode) (*net.UnixListener, os.FileInfo, error) {
 	switch {
 	case path == "":
-		return nil, fileID{}, errors.New("no path given")
+		return nil, nil, errors.New("no path given")
 	case path[0] == '@':
-		return nil, fileID{}, errors.New("the path of a socket file must not begin with @")
+		return nil, nil, errors.New("the path of a socket file must not begin with @")
 	case len(path) > maxPath:
-		return nil, fileID{}, fmt.Errorf("the path has %d bytes, a socket's can have %d", len(path), maxPath)
+		return nil, nil, fmt.Errorf("the path has %d bytes, a socket's can have %d", len(path), maxPath)
 	}
 	// Of two that find the same dead socket, the second would remove the first one's new file: only one at a time may
 	// look.
 	unlock, err := lockDirectory(filepath.Dir(path))
 	if err != nil {
-		return nil, fileID{}, err
+		return nil, nil, err
 	}
 	defer unlock()
 	if err := removeDead(path); err != nil {
-		return nil, fileID{}, err
+		return nil, nil, err
 	}
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
-		return nil, fileID{}, err
+		return nil, nil, err
 	}
 	ln.SetUnlinkOnClose(false) // it would remove whatever is there then
-	file, err := identify(path)
+	file, err := os.Lstat(path)
 	if err == nil {
 		err = os.Chmod(path, mode)
 	}
 	if err != nil {
-		return nil, fileID{}, errors.Join(err, ln.Close(), os.Remove(path))
+		return nil, nil, errors.Join(err, ln.Close(), os.Remove(path))
 	}
 	return ln, file, nil
 }
@@ -103,23 +103,10 @@ func lockDirectory(dir string) (unlock func(), err error) {
 	}
 }
 
-// fileID names a file whatever its path.
-type fileID struct {
-	dev, ino uint64
-}
-
-func identify(path string) (fileID, error) {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return fileID{}, fmt.Errorf("looking at %s: %w", path, err)
-	}
-	return fileID{dev: uint64(st.Dev), ino: st.Ino}, nil //nolint:unconvert // Dev has 32 bits on some architectures
-}
-
-// remove removes the file at path if it is this one.
-func (id fileID) remove(path string) error {
-	now, err := identify(path)
-	if err == nil && now == id {
+// removeFile removes the file at path if it is this one.
+func removeFile(path string, file os.FileInfo) error {
+	now, err := os.Lstat(path)
+	if err == nil && os.SameFile(now, file) {
 		err = os.Remove(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {

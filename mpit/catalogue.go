@@ -132,12 +132,12 @@ func (c *catalogue) end() {
 	*c = catalogue{}
 }
 
-// count counts what is kept of variables and enumerations.
+// count takes memory for what is kept of variables and enumerations.
 func (c *catalogue) count(bytes int) error {
 	if c.bytes += bytes; c.bytes > maxCatalogue {
 		return wire.Errorf(wire.ReasonTooLarge, "a catalogue of more than %d bytes", maxCatalogue)
 	}
-	return nil
+	return c.held.grow(bytes)
 }
 
 // takeEnums reads ENUMS; sent are the numbers that the same answer has already brought.
@@ -159,11 +159,7 @@ func (c *catalogue) takeEnums(payload []byte, sent map[uint32]struct{}) error {
 			}
 			return wire.Errorf(wire.ReasonMalformed, "enumeration %d was %q and is %q", e.ID, old.Name, e.Name)
 		}
-		size := e.size()
-		if err := c.count(size); err != nil {
-			return err
-		}
-		if err := c.held.grow(size); err != nil {
+		if err := c.count(e.size()); err != nil {
 			return err
 		}
 		c.enums[e.ID] = e
@@ -210,9 +206,7 @@ func (c *catalogue) takeVariables(payload []byte) error {
 		if err := c.count(size); err != nil {
 			return err
 		}
-		if err := next.grow(size, c.held); err != nil {
-			return err
-		}
+		next.size += size
 		next.of.ByID = append(next.of.ByID, v)
 	}
 	return err

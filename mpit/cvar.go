@@ -8,7 +8,7 @@ import (
 )
 
 // ControlVariables asks for all control variables with their present values. It waits until the context ends. Until
-// then what it returns counts as the rank's user's (WithMemoryLimit).
+// then what it returns counts as the rank's user's (Limits.Memory).
 func (s *Session) ControlVariables(ctx context.Context) ([]ControlVariable, error) {
 	size := func(c *ControlVariable) int {
 		size := 160 + len(c.Name) + len(c.Description) + len(c.Text) + 8*len(c.Values)

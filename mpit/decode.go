@@ -33,11 +33,8 @@ func decodeHello(f wire.Frame) (Hello, error) {
 	var err error
 	d := wire.NewDecoder(f.Payload, &err)
 	h := Hello{ProtocolVersion: f.Version}
-	switch kind := d.Word(); kind {
-	case 0:
-	case 1:
-		h.Final = true
-	default:
+	kind := d.Word()
+	if h.Final = kind == 1; kind > 1 {
 		d.Fail(wire.ReasonMalformed, "a connection of kind %d", kind)
 	}
 	binary.LittleEndian.PutUint64(h.ID[:8], d.Word())
@@ -69,10 +66,7 @@ func decodeHello(f wire.Frame) (Hello, error) {
 		h.Attributes[key] = value
 	}
 	// A string follows, in which agents of before kept something for exporters of before.
-	if err != nil {
-		return Hello{}, err
-	}
-	return h, nil
+	return h, err
 }
 
 func decodeEnum(r *wire.Decoder) *Enum {
@@ -219,10 +213,7 @@ func decodeLayout(payload []byte, variables int) (*Layout, error) {
 		d.Fail(wire.ReasonTooLarge, "%d values in a sample, the limit is %d", l.Values, wire.MaxValues)
 	}
 	l.check(&d, variables)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return l, err
 }
 
 // check looks whether all that is named is there, and nothing twice.
@@ -312,10 +303,7 @@ func decodeRemains(payload []byte, variables int) (*Remains, error) {
 		}
 		m.List = append(m.List, remain)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return m, err
 }
 
 // bytes is about how much memory the records take, without their strings and words.
@@ -496,10 +484,7 @@ func decodePage[T any](payload []byte, what string, first int, read func(r *wire
 		list = append(list, record)
 	}
 	p.stamp = d.Word()
-	if err != nil {
-		return nil, page{}, err
-	}
-	return list, p, nil
+	return list, p, err
 }
 
 // value reads the value of a control variable; has is false where there is none.
@@ -633,10 +618,7 @@ func decodeTool(payload []byte, op wire.ToolOperation, count int) (a toolAnswer,
 			}
 		}
 	}
-	if err != nil {
-		return toolAnswer{}, err
-	}
-	return a, nil
+	return a, err
 }
 
 func decodeError(payload []byte) (refusal *RequestError, err error) {

@@ -16,7 +16,7 @@ type Answers struct{ catalogue catalogue }
 
 func (a *Answers) Frame(f wire.Frame) (Sample, bool, error) {
 	if a.catalogue.held == nil {
-		a.catalogue = newCatalogue(&memory{of: newShares(math.MaxInt)}, newAlike())
+		a.catalogue = newCatalogue(&memory{of: NewShares(math.MaxInt)}, newAlike())
 	}
 	return a.catalogue.frame(f)
 }
@@ -65,22 +65,13 @@ func WithPeers(peer func(*net.UnixConn) (Peer, error)) ListenOption {
 
 // Held returns how many connections there are by the listener's account, and how many bytes of memory they hold.
 func (l *Listener) Held() (connections, bytes int) {
-	for s, n := range map[*shares]*int{l.connections: &connections, l.memory: &bytes} {
+	for s, n := range map[*Shares]*int{l.connections: &connections, l.memory: &bytes} {
 		s.mu.Lock()
 		*n = s.used
 		s.mu.Unlock()
 	}
 	return connections, bytes
 }
-
-// Shares is a limit that users share.
-type Shares struct{ s *shares }
-
-func NewShares(limit int) Shares { return Shares{newShares(limit)} }
-
-func (s Shares) Take(uid uint32, n int) bool { return s.s.take(uid, n) }
-
-func (s Shares) Give(uid uint32, n int) { s.s.give(uid, n) }
 
 // Alike is how many lists of variables connections of a listener could share.
 func (l *Listener) Alike() int {

@@ -18,7 +18,7 @@ func TestHeldFinals(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		var opts []mpit.ListenOption
 		if held {
-			opts = append(opts, mpit.WithHeldFinals(), mpit.WithConnectionLimit(3))
+			opts = append(opts, mpit.WithHeldFinals(), mpit.WithLimits(mpit.Limits{Connections: 3}))
 		}
 		l := listen(t, opts...)
 		for range 5 { // each gives back what it has of its user's share

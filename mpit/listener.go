@@ -1,6 +1,7 @@
 package mpit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,13 +29,10 @@ const (
 type ListenOption func(*listenConfig)
 
 type listenConfig struct {
-	mode             os.FileMode
-	handshakeTimeout time.Duration
-	handshakeLimit   int
-	connectionLimit  int
-	memoryLimit      int
-	holdFinals       bool
-	peer             func(*net.UnixConn) (Peer, error)
+	mode       os.FileMode
+	limits     Limits
+	holdFinals bool
+	peer       func(*net.UnixConn) (Peer, error)
 }
 
 // WithMode sets the permissions of the socket file, 0666 by default: whoever may write to it may connect.
@@ -42,30 +40,24 @@ func WithMode(mode os.FileMode) ListenOption {
 	return func(c *listenConfig) { c.mode = mode.Perm() }
 }
 
-// WithHandshakeTimeout sets how long a peer may take for its HELLO, 5 s by default.
-func WithHandshakeTimeout(d time.Duration) ListenOption {
-	return func(c *listenConfig) { c.handshakeTimeout = d }
+// Limits bound what peers may take. Zero stands for the default.
+type Limits struct {
+	// HandshakeTimeout is how long a peer may take for its HELLO; 5 s.
+	HandshakeTimeout time.Duration
+	// Handshakes is how many connections one user may have that have not said HELLO yet, or that nobody has admitted
+	// since (Session.Admit); 1024. What is more is closed at once; an agent tries again by itself.
+	Handshakes int
+	// Connections is how many there may be at once; 6,144, and never more than the process may have descriptors open,
+	// less 128 or a quarter of them. One user may have as many as are left: what is more is closed at once.
+	Connections int
+	// Memory is how many bytes all connections together may hold of what ranks have sent; 256 MiB. Variables that
+	// several ranks of a user have alike count once. One user may have as much as is left; the connection that would
+	// need more is closed. What others have taken over from a session is not in it.
+	Memory int
 }
 
-// WithHandshakeLimit sets how many connections one user may have that have not said HELLO yet, or that nobody has
-// admitted since (Session.Admit), 1024 by default. What is more is closed at once; an agent tries again by itself.
-func WithHandshakeLimit(n int) ListenOption {
-	return func(c *listenConfig) { c.handshakeLimit = n }
-}
-
-// WithConnectionLimit sets how many connections there may be at once, 6,144 by default, and never more than the
-// process may have descriptors open, less 128 or a quarter of them. One user may have as many as are left: what is
-// more is closed at once.
-func WithConnectionLimit(n int) ListenOption {
-	return func(c *listenConfig) { c.connectionLimit = n }
-}
-
-// WithMemoryLimit sets how many bytes all connections together may hold of what ranks have sent, 256 MiB by default;
-// variables that several ranks of a user have alike count once. One user may have as much as is left; the connection
-// that would need more is closed. What others have taken over from a session is not in it.
-func WithMemoryLimit(bytes int) ListenOption {
-	return func(c *listenConfig) { c.memoryLimit = bytes }
-}
+// WithLimits sets limits.
+func WithLimits(l Limits) ListenOption { return func(c *listenConfig) { c.limits = l } }
 
 // WithHeldFinals leaves the connection of a last sample open until Session.Close: an agent that is told to
 // (MPIT_AGENT_FINAL_WAIT) keeps its program in MPI_Finalize until then. Otherwise it is closed as soon as the sample
@@ -87,21 +79,20 @@ type Listener struct {
 	ready      chan *Session
 	accepting  sync.WaitGroup
 
-	connections, handshakes, memory *shares
+	connections, handshakes, memory *Shares
 	alike                           *alike
 }
 
 // Listen listens at path, which must be short enough for a socket's address (107 bytes) and whose directory must exist.
 // A socket file that nobody listens at any more is taken over; if somebody does, the error is ErrSocketInUse.
 func Listen(path string, opts ...ListenOption) (*Listener, error) {
-	config := listenConfig{
-		mode:             0o666, // any user's rank may connect; the kernel says whose it is
-		handshakeTimeout: 5 * time.Second, handshakeLimit: 1024,
-		connectionLimit: 6144, memoryLimit: 256 << 20, peer: PeerOf,
-	}
+	config := listenConfig{mode: 0o666, peer: PeerOf} // any user's rank may connect; the kernel says whose it is
 	for _, opt := range opts {
 		opt(&config)
 	}
+	limits := &config.limits
+	limits.HandshakeTimeout = cmp.Or(limits.HandshakeTimeout, 5*time.Second)
+	limits.Handshakes = cmp.Or(limits.Handshakes, 1024)
 	ln, err := ListenUnix(path, config.mode)
 	if err != nil {
 		return nil, err
@@ -113,12 +104,12 @@ func Listen(path string, opts ...ListenOption) (*Listener, error) {
 		ln:     ln,
 		ready:  make(chan *Session),
 
-		connections: newShares(min(config.connectionLimit, connections)),
-		handshakes:  newShares(math.MaxInt),
-		memory:      newShares(config.memoryLimit),
+		connections: NewShares(min(cmp.Or(limits.Connections, 6144), connections)),
+		handshakes:  NewShares(math.MaxInt),
+		memory:      NewShares(cmp.Or(limits.Memory, 256<<20)),
 		alike:       newAlike(),
 	}
-	l.handshakes.each = config.handshakeLimit
+	l.handshakes.each = limits.Handshakes
 	l.closing, l.cancel = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -223,25 +214,25 @@ func (l *Listener) enter(conn *net.UnixConn) (p place, err error) {
 		return p, protocolError("accepting", err)
 	}
 	uid := p.peer.UID
-	if !l.connections.take(uid, 1) {
+	if !l.connections.Take(uid, 1) {
 		return p, &ProtocolError{
 			Reason: ReasonConnections,
 			Err:    fmt.Errorf("user %d has too many of the %d connections that there may be", uid, l.connections.limit),
 		}
 	}
-	if !l.handshakes.take(uid, 1) {
-		l.connections.give(uid, 1)
+	if !l.handshakes.Take(uid, 1) {
+		l.connections.Give(uid, 1)
 		return p, &ProtocolError{
 			Reason: ReasonTooMany,
-			Err:    fmt.Errorf("user %d has %d connections without HELLO", uid, l.config.handshakeLimit),
+			Err:    fmt.Errorf("user %d has %d connections without HELLO", uid, l.config.limits.Handshakes),
 		}
 	}
 	p.held = &memory{of: l.memory, uid: uid}
 	p.end = func() {
 		p.held.end()
-		l.connections.give(uid, 1)
+		l.connections.Give(uid, 1)
 	}
-	p.admit = sync.OnceFunc(func() { l.handshakes.give(uid, 1) })
+	p.admit = sync.OnceFunc(func() { l.handshakes.Give(uid, 1) })
 	return p, nil
 }
 
@@ -265,7 +256,7 @@ func (l *Listener) connection(ctx context.Context, conn *net.UnixConn, p place, 
 
 // handshake reads HELLO. The error is a *ProtocolError, io.EOF where nothing was said, or the context's.
 func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, p place) (*Session, error) {
-	if err := conn.SetReadDeadline(time.Now().Add(l.config.handshakeTimeout)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(l.config.limits.HandshakeTimeout)); err != nil {
 		return nil, protocolError("setting a deadline", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
@@ -280,7 +271,7 @@ func (l *Listener) handshake(ctx context.Context, conn *net.UnixConn, p place) (
 		return nil, io.EOF
 	case err != nil && isTimeout(err):
 		return nil, &ProtocolError{Reason: ReasonHandshakeTimeout,
-			Err: fmt.Errorf("no HELLO after %v", l.config.handshakeTimeout)}
+			Err: fmt.Errorf("no HELLO after %v", l.config.limits.HandshakeTimeout)}
 	case err != nil:
 		return nil, protocolError("reading HELLO", err)
 	case f.Version > wire.Version:

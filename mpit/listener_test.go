@@ -197,7 +197,7 @@ func TestServe(t *testing.T) {
 
 // A peer that says nothing is let go after the time for it, and holds up nobody meanwhile.
 func TestSilentPeer(t *testing.T) {
-	l := listen(t, mpit.WithHandshakeTimeout(200*time.Millisecond))
+	l := listen(t, mpit.WithLimits(mpit.Limits{HandshakeTimeout: 200 * time.Millisecond}))
 	sessions, failures, _ := serve(t, l)
 	silent, err := net.Dial("unix", l.Path())
 	require.NoError(t, err)
@@ -277,7 +277,7 @@ func TestBadHello(t *testing.T) {
 }
 
 func TestHandshakeLimit(t *testing.T) {
-	l := listen(t, mpit.WithHandshakeLimit(2))
+	l := listen(t, mpit.WithLimits(mpit.Limits{Handshakes: 2}))
 	sessions, failures, _ := serve(t, l)
 	var silent []net.Conn
 	for range 3 {
@@ -310,7 +310,7 @@ func TestHandshakeLimit(t *testing.T) {
 
 // Stopping to serve does not wait for peers that say nothing.
 func TestServeStopsHandshakes(t *testing.T) {
-	l := listen(t, mpit.WithHandshakeTimeout(time.Hour))
+	l := listen(t, mpit.WithLimits(mpit.Limits{HandshakeTimeout: time.Hour}))
 	_, failures, stop := serve(t, l)
 	conn, err := net.Dial("unix", l.Path())
 	require.NoError(t, err)

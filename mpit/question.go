@@ -75,7 +75,7 @@ func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint
 	kept, uid := 0, s.peer.UID
 	defer func() {
 		if kept > 0 {
-			context.AfterFunc(ctx, func() { s.memory.give(uid, kept) })
+			context.AfterFunc(ctx, func() { s.memory.Give(uid, kept) })
 		}
 	}()
 	same = true
@@ -97,7 +97,7 @@ func pages[T any](ctx context.Context, s *Session, what string, ask, answer uint
 		for i := range list {
 			bytes += size(&list[i])
 		}
-		if bytes > 0 && !s.memory.take(uid, bytes) {
+		if bytes > 0 && !s.memory.Take(uid, bytes) {
 			return nil, 0, false, &ProtocolError{Reason: ReasonMemory,
 				Err: fmt.Errorf("user %d holds too much of the memory for ranks", uid)}
 		}

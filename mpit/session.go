@@ -25,7 +25,7 @@ type Session struct {
 	peer    Peer
 	hello   Hello
 	done    chan struct{} // closed when the reader has ended and everything is final
-	memory  *shares       // which it has of, by its user
+	memory  *Shares       // which it has of, by its user
 	release func()        // gives back what the connection holds of its user's shares; once, whoever calls it
 	admit   func()
 
@@ -95,7 +95,7 @@ func (s *Session) with(do func(d *dialogue)) {
 func (s *Session) Hello() Hello { return s.hello }
 
 // Admit says that the rank has been let in: until then, or until the listener's handle returns, its connection counts
-// as one without HELLO (WithHandshakeLimit), even if it has ended.
+// as one without HELLO (Limits.Handshakes), even if it has ended.
 func (s *Session) Admit() { s.admit() }
 
 // Peer returns what the kernel says of the rank's process.

@@ -14,8 +14,8 @@ func Room(limit, used, own int) int {
 	return max(min((left-own)/2, left-limit/8), (left-32*own)/33)
 }
 
-// shares divides what there is only so much of among users, by Room. It is safe for concurrent use.
-type shares struct {
+// Shares divides what there is only so much of among users, by Room. It is safe for concurrent use.
+type Shares struct {
 	limit int
 	each  int // what one user may have at most, whatever is left
 
@@ -24,12 +24,13 @@ type shares struct {
 	users map[uint32]int
 }
 
-func newShares(limit int) *shares {
-	return &shares{limit: limit, each: limit, users: map[uint32]int{}}
+// NewShares returns Shares of which nobody has anything.
+func NewShares(limit int) *Shares {
+	return &Shares{limit: limit, each: limit, users: map[uint32]int{}}
 }
 
-// take takes n for a user, or nothing.
-func (s *shares) take(uid uint32, n int) bool {
+// Take takes n for a user, or nothing.
+func (s *Shares) Take(uid uint32, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users[uid]+n > s.each || n > Room(s.limit, s.used, s.users[uid]) {
@@ -40,8 +41,8 @@ func (s *shares) take(uid uint32, n int) bool {
 	return true
 }
 
-// give gives n of what a user has taken back.
-func (s *shares) give(uid uint32, n int) {
+// Give gives n of what a user has taken back.
+func (s *Shares) Give(uid uint32, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used -= n
@@ -53,7 +54,7 @@ func (s *shares) give(uid uint32, n int) {
 // memory is what one connection holds of its user's share of the listener's memory, in bytes. It belongs to the
 // goroutine that reads the connection.
 type memory struct {
-	of    *shares
+	of    *Shares
 	uid   uint32
 	bytes int
 }
@@ -64,8 +65,8 @@ func (m *memory) grow(bytes int) error {
 	case bytes == 0: // as with most samples
 		return nil
 	case bytes < 0:
-		m.of.give(m.uid, -bytes)
-	case !m.of.take(m.uid, bytes):
+		m.of.Give(m.uid, -bytes)
+	case !m.of.Take(m.uid, bytes):
 		return wire.Errorf(wire.ReasonMemory, "%d bytes more than the %d of this connection: user %d holds too much "+
 			"of the memory for ranks",
 			bytes, m.bytes, m.uid)
@@ -76,6 +77,6 @@ func (m *memory) grow(bytes int) error {
 
 // end gives everything back.
 func (m *memory) end() {
-	m.of.give(m.uid, m.bytes)
+	m.of.Give(m.uid, m.bytes)
 	m.bytes = 0
 }

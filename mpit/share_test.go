@@ -90,7 +90,7 @@ func (u *users) option() mpit.ListenOption {
 // One user has as many connections as he can get; another one's ranks come in all the same.
 func TestConnectionsOfOneUser(t *testing.T) {
 	var u users
-	l := listen(t, u.option(), mpit.WithConnectionLimit(16))
+	l := listen(t, u.option(), mpit.WithLimits(mpit.Limits{Connections: 16}))
 	sessions, failures, _ := serve(t, l)
 	connect := func() (*mpit.Session, *mpittest.Rank) {
 		r := mpittest.New(small())
@@ -145,7 +145,7 @@ func manyVariables(n int) mpittest.Config {
 // was held is given back.
 func TestMemoryOfOneUser(t *testing.T) {
 	var u users
-	l := listen(t, u.option(), mpit.WithMemoryLimit(4<<20))
+	l := listen(t, u.option(), mpit.WithLimits(mpit.Limits{Memory: 4 << 20}))
 	read := func(cfg mpittest.Config) error {
 		s := connect(t, l, mpittest.New(cfg))
 		_, err := s.Read(testContext(t))
@@ -240,7 +240,7 @@ func TestMemoryOfWhatIsBeingTakenIn(t *testing.T) {
 
 // A frame that never comes whole holds its part of the memory, and no more than has arrived.
 func TestMemoryOfHalfAFrame(t *testing.T) {
-	l := listen(t, mpit.WithMemoryLimit(1<<20))
+	l := listen(t, mpit.WithLimits(mpit.Limits{Memory: 1 << 20}))
 	sessions, _, _ := serve(t, l)
 	conn := dial(t, l.Path())
 	r := dialed(t, mpittest.New(small()))
@@ -266,7 +266,7 @@ func TestMemoryOfHalfAFrame(t *testing.T) {
 
 // Requests that a rank does not read wait in its user's share of memory.
 func TestMemoryOfARankThatDoesNotRead(t *testing.T) {
-	l := listen(t, mpit.WithMemoryLimit(300<<10))
+	l := listen(t, mpit.WithLimits(mpit.Limits{Memory: 300 << 10}))
 	sessions, _, _ := serve(t, l)
 	conn := dial(t, l.Path())
 	_, err := conn.Write(encoded(dialed(t, mpittest.New(small())).hello))

@@ -16,7 +16,7 @@ import (
 type Socket struct {
 	path string
 	ln   *net.UnixListener
-	file fileID
+	file os.FileInfo
 
 	closing  sync.Once
 	closeErr error
@@ -59,7 +59,7 @@ func (s *Socket) SetDeadline(t time.Time) error { return s.ln.SetDeadline(t) }
 func (s *Socket) Close() error {
 	s.closing.Do(func() {
 		// While it still listens, nobody takes the path for a dead one's.
-		if err := errors.Join(s.file.remove(s.path), s.ln.Close()); err != nil {
+		if err := errors.Join(removeFile(s.path, s.file), s.ln.Close()); err != nil {
 			s.closeErr = fmt.Errorf("mpit: closing %s: %w", s.path, err)
 		}
 	})
@@ -69,14 +69,7 @@ func (s *Socket) Close() error {
 // Process returns a descriptor of the rank's process (a pidfd), which the caller closes. It is of the process that
 // connected, whoever has its pid by now. Linux before 6.5 has none.
 func (s *Session) Process() (*os.File, error) {
-	var process int
-	raw, err := s.conn.SyscallConn()
-	if err == nil {
-		failed := raw.Control(func(fd uintptr) {
-			process, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
-		})
-		err = errors.Join(failed, err)
-	}
+	process, err := option(s.conn, unix.GetsockoptInt, unix.SO_PEERPIDFD)
 	if err != nil {
 		return nil, fmt.Errorf("mpit: asking the kernel for the rank's process: %w", err)
 	}
@@ -85,16 +78,19 @@ func (s *Session) Process() (*os.File, error) {
 
 // PeerOf asks the kernel who is at the other end of a connection (SO_PEERCRED): the user at the time of the connection.
 func PeerOf(conn *net.UnixConn) (Peer, error) {
-	var cred *unix.Ucred
-	raw, err := conn.SyscallConn()
-	if err == nil {
-		failed := raw.Control(func(fd uintptr) {
-			cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		})
-		err = errors.Join(failed, err)
-	}
+	cred, err := option(conn, unix.GetsockoptUcred, unix.SO_PEERCRED)
 	if err != nil {
 		return Peer{}, fmt.Errorf("mpit: asking the kernel who connects: %w", err)
 	}
 	return Peer{PID: cred.Pid, UID: cred.Uid, GID: cred.Gid}, nil
+}
+
+// option reads one of a socket's options.
+func option[T any](conn *net.UnixConn, get func(fd, level, option int) (T, error), name int) (value T, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return value, err
+	}
+	failed := raw.Control(func(fd uintptr) { value, err = get(int(fd), unix.SOL_SOCKET, name) })
+	return value, errors.Join(failed, err)
 }

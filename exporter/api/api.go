@@ -18,6 +18,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/respond"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/turns"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // timeout is how long ranks may take to answer.
@@ -46,7 +47,7 @@ type Source interface {
 //
 // Errors are {"error": "…"}. Answers are made in turns.
 func Handler(of Source, turns *Turns, log *slog.Logger) http.Handler {
-	h := &handler{Source: of, answer: respond.Writer{Log: log}, turns: turns, held: newShare(maxAskedBytes)}
+	h := &handler{Source: of, answer: respond.Writer{Log: log}, turns: turns, held: mpit.NewShares(maxAskedBytes)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/ranks", func(w http.ResponseWriter, req *http.Request) {
 		h.inTurn(w, req, func() { h.answer.JSON(w, http.StatusOK, RankList{Ranks: h.Ranks()}) })
@@ -61,7 +62,7 @@ type handler struct {
 	answer respond.Writer
 	turns  *Turns              // whose answers are made
 	users  turns.Turns[uint32] // whose ranks are asked
-	held   *share              // in bytes, by catalogues
+	held   *mpit.Shares        // in bytes, by catalogues
 }
 
 // inTurn makes an answer when there are not too many that are being made.

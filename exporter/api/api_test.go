@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // slowSource knows no ranks, and says so when it may.
@@ -84,24 +85,24 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 
 // Catalogues that requests have are bounded in bytes; whose are too much is told so.
 func TestAskedBytesAreBounded(t *testing.T) {
-	h := &handler{held: newShare(maxAskedBytes)}
+	h := &handler{held: mpit.NewShares(maxAskedBytes)}
 	large := Catalogue{Objects: []ObjectStatus{{Name: strings.Repeat("x", maxCatalogueBytes/2)}}}
-	sizes := map[uint32]int{}
+	sizes, all := map[uint32]int{}, 0
 	for uid := range uint32(50) {
 		large.Rank.UID = uid
 		a := h.hold(large)
 		for ; a.err == nil; a = h.hold(large) {
 			sizes[uid] += a.size
+			all += a.size
 		}
 		require.ErrorContains(t, a.err, "too much memory")
-		require.LessOrEqual(t, h.held.used, maxAskedBytes)
+		require.LessOrEqual(t, all, maxAskedBytes)
 	}
 	assert.Greater(t, len(sizes), 1, "the first user has not all")
 	for uid, size := range sizes {
-		h.held.give(uid, size)
+		h.held.Give(uid, size)
 	}
-	assert.Zero(t, h.held.used)
-	assert.Empty(t, h.held.users)
+	assert.Equal(t, mpit.NewShares(maxAskedBytes), h.held)
 }
 
 // Users share an answer: none gets less than an equal part because others have more, whatever their jobs are called,

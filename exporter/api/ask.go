@@ -48,7 +48,7 @@ func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which
 	var failed []error
 	for _, a := range h.readAll(ctx, chosen) {
 		r := &a.catalogue.Rank
-		defer h.held.give(r.UID, a.size)
+		defer h.held.Give(r.UID, a.size)
 		if a.err == nil && size+a.size > maxCatalogueAnswer {
 			a.err = fmt.Errorf("the catalogue of rank %d of job %q, world %q, user %q, is left "+
 				"out, for the answer would become too large; ask for it alone", r.Rank, r.JobID, r.World, r.User)
@@ -136,42 +136,11 @@ func (h *handler) readOne(ctx context.Context, candidates []Connected) (a asked)
 // hold takes the room for a catalogue until its request is answered.
 func (h *handler) hold(c Catalogue) asked {
 	a := asked{catalogue: c, size: sizeOf(c, maxCatalogueBytes)}
-	if !h.held.take(c.Rank.UID, a.size) {
+	if !h.held.Take(c.Rank.UID, a.size) {
 		return asked{err: fmt.Errorf("catalogues of user %s's ranks are being read already, and take too much memory; try "+
 			"again soon", c.Rank.User)}
 	}
 	return a
-}
-
-// share divides what there is only so much of. No user has more than all leave. It is safe for concurrent use.
-type share struct {
-	limit int
-
-	mu    sync.Mutex
-	used  int
-	users map[uint32]int
-}
-
-func newShare(limit int) *share { return &share{limit: limit, users: map[uint32]int{}} }
-
-func (s *share) take(uid uint32, n int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if left := s.limit - s.used - n; s.users[uid]+n > left {
-		return false
-	}
-	s.used += n
-	s.users[uid] += n
-	return true
-}
-
-func (s *share) give(uid uint32, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used -= n
-	if s.users[uid] -= n; s.users[uid] == 0 {
-		delete(s.users, uid)
-	}
 }
 
 // choose returns lists of ranks that answer the same, in the order in which to try them: each rank where ranks are

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +46,7 @@ func cgroupOf(proc fs.FS, peer mpit.Peer) (cgroup, error) {
 		return cgroup{}, fmt.Errorf("process %s is not user %d's any more", dir, peer.UID)
 	}
 	found := parseCgroup(string(text))
-	if job := slurmJob(string(text)); found.scheduler != sourceSlurm && job != "" {
+	if job := slurmJob(text); found.scheduler != sourceSlurm && job != "" {
 		if number := stepdJob(proc, status, job); number != "" {
 			return cgroup{sourceSlurm, number}, nil
 		}
@@ -55,17 +56,9 @@ func cgroupOf(proc fs.FS, peer mpit.Peer) (cgroup, error) {
 
 // slurmJob returns the SLUID by which Slurm calls a job's control group from 26.05 on: s and digits of base 32. It
 // says which job this is, but not its number.
-func slurmJob(text string) string {
-	for line := range strings.Lines(text) {
-		_, path, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "::")
-		before, below, _ := strings.Cut(path, "slurmstepd.scope/")
-		job, step, _ := strings.Cut(below, "/")
-		letters, is := strings.CutPrefix(job, "s")
-		if node := strings.ReplaceAll(strings.TrimPrefix(before, "/system.slice"), "../", ""); is &&
-			strings.LastIndex(node, "/") == 0 && strings.HasPrefix(step, "step_") && letters != "" &&
-			strings.Trim(letters, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
-			return job
-		}
+func slurmJob(text []byte) string {
+	if found := sluid.FindSubmatch(text); found != nil {
+		return string(found[1])
 	}
 	return ""
 }
@@ -87,15 +80,13 @@ func stepdJob(proc fs.FS, status []byte, job string) string {
 			return ""
 		}
 		group, err := readProc(proc, parent+"/cgroup")
-		if err != nil || field(status, "Uid:", 0) != "0" || slurmJob(string(group)) != job ||
+		if err != nil || field(status, "Uid:", 0) != "0" || slurmJob(group) != job ||
 			!bytes.HasSuffix(group, []byte("/slurm\n")) {
 			continue
 		}
 		title, err := readProc(proc, parent+"/cmdline")
-		number, ours := bytes.CutPrefix(title, []byte("slurmstepd: ["))
-		number, _, found := bytes.Cut(number, []byte("."))
-		if err == nil && ours && found && isDigits(string(number)) {
-			return string(number)
+		if found := stepdTitle.FindSubmatch(title); err == nil && found != nil {
+			return string(found[1])
 		}
 	}
 	return ""
@@ -133,155 +124,77 @@ func effectiveUID(status []byte) (uint32, bool) {
 	return uint32(uid), err == nil
 }
 
-// parseCgroup reads /proc/<pid>/cgroup: a line hierarchy:controllers:path for each hierarchy of v1, one for v2.
-// Schedulers need not manage all of them, so each is looked at; a batch scheduler comes before the pod that it may
-// run in.
-func parseCgroup(text string) cgroup {
-	var found cgroup
-	for line := range strings.Lines(text) {
-		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
-		if len(parts) < 3 {
-			continue
-		}
-		c := parseCgroupPath(strings.TrimSuffix(parts[2], " (deleted)"))
-		if c.jobID == "" || len(c.jobID) > clean.MaxLabel {
-			continue
-		}
-		if c.scheduler != sourceKubernetes {
-			return c
-		}
-		if found.jobID == "" {
-			found = c
-		}
-	}
-	return found
+// A line of /proc/<pid>/cgroup is hierarchy:controllers:path, one for each hierarchy of v1, one for v2. Only the path's
+// beginning counts, which belongs to the system: users may have cgroups of their own further down, and call them what
+// they like. Seen from another cgroup namespace, as an exporter in a container does, a path leads upwards first, and
+// what stands before the branch is missing.
+const (
+	cgroupLine = `(?m)^[0-9]+:[^:\n]*:/(?:\.\./)*`
+	inSystem   = cgroupLine + `(?:system\.slice/)?`
+	stepd      = inSystem + `(?:[^/\n]*_)?slurmstepd\.scope/` // with several slurmd on a node <node>_slurmstepd.scope
+	segmentEnd = `(?:/|$)`
+
+	// pod is what either driver of the kubelet calls a pod, pod<uid> or …kubepods-burstable-pod<uid with _>.slice. Static
+	// pods' uids have no hyphens.
+	pod = `(?:pod|[^/\n]*kubepods[^/\n]*-pod)([0-9a-f_-]{36}|[0-9a-f]{32})(?:\.slice)?` + segmentEnd
+)
+
+var (
+	sluid      = regexp.MustCompile(stepd + `(s[0-9A-Z]+)/step_`)
+	stepdTitle = regexp.MustCompile(`\Aslurmstepd: \[([0-9]+)\.`)
+)
+
+// jobPaths are the paths in which schedulers put a job's processes; the group is the job. A batch scheduler comes
+// before the pod that it may run in.
+var jobPaths = []struct {
+	scheduler string
+	path      *regexp.Regexp
+}{
+	// v1: /slurm/uid_1000/job_12/step_0/task_0, with several slurmd /slurm_<node>/…
+	{sourceSlurm, regexp.MustCompile(inSystem + `slurm(?:_[^/\n]*)?/uid_[^/\n]*/job_([0-9]+)` + segmentEnd)},
+	// v2: /system.slice/slurmstepd.scope/job_12/step_0/user/task_0
+	{sourceSlurm, regexp.MustCompile(stepd + `job_([0-9]+)` + segmentEnd)},
+	// OpenPBS and PBS Pro: /pbs_jobs.service/jobid/12[3].server, v2 …/jobs/…; earlier ones
+	// /pbspro.slice/pbspro-12\x5b3\x5d.server.slice, with what systemd escapes
+	{sourcePBS, regexp.MustCompile(inSystem +
+		`(?:pbs_jobs\.service/jobid/|pbs_jobs\.service/jobs/|pbspro\.slice/pbspro-|pbspro/|torque/)` +
+		`([0-9]+(?:(?:\.|\[|\\x5b)[^/\n]*?)?)(?:\.slice)?` + segmentEnd)},
+	// /lsf/<cluster>/job.12.<pid>.<time>; an element of an array may have its index
+	{sourceLSF, regexp.MustCompile(inSystem + `lsf/[^/\n]*/job\.([0-9]+(?:\[[0-9]+\])?)\.`)},
+	// /UGE/12.1, the second is the task of an array
+	{sourceGridEngine, regexp.MustCompile(inSystem + `UGE/([0-9]+\.[0-9]+)(?:[./]|$)`)},
+	{sourceKubernetes, regexp.MustCompile(cgroupLine + `(?:kubepods|kubelet)(?:\.[^/\n]*)?/(?:[^/\n]+/)*?` + pod)},
+	// From another pod the branch may be anywhere among the kubelet's own: at a pod, or at what is above it.
+	{sourceKubernetes, regexp.MustCompile(`(?m)^[0-9]+:[^:\n]*:/(?:\.\./)+(?:[^/\n]+/)?` + pod)},
 }
 
-// parseCgroupPath finds a job in a path. It looks at the path's beginning, which belongs to the system: users may have
-// cgroups of their own further down, and call them what they like.
-func parseCgroupPath(path string) cgroup {
-	segments := strings.Split(strings.Trim(path, "/"), "/")
-	// Seen from another cgroup namespace, as an exporter in a container does, a path leads upwards first, and what
-	// stands before the branch is missing.
-	relative := false
-	for len(segments) > 0 && segments[0] == ".." {
-		segments, relative = segments[1:], true
-	}
-	if id := podOf(segments, relative); id != "" {
-		return cgroup{sourceKubernetes, id}
-	}
-	if len(segments) > 0 && segments[0] == "system.slice" {
-		segments = segments[1:]
-	}
-	if len(segments) < 2 {
-		return cgroup{}
-	}
-	at := func(i int) string {
-		if i < len(segments) {
-			return segments[i]
+// parseCgroup reads /proc/<pid>/cgroup. Schedulers need not manage all hierarchies, so each is looked at.
+func parseCgroup(text string) cgroup {
+	text = strings.ReplaceAll(text, " (deleted)\n", "\n")
+	for _, of := range jobPaths {
+		found := of.path.FindStringSubmatch(text)
+		if found == nil {
+			continue
 		}
-		return ""
-	}
-	switch root := segments[0]; {
-	// v1: /slurm/uid_1000/job_12/step_0/task_0, with several slurmd /slurm_<node>/…
-	case (root == "slurm" || strings.HasPrefix(root, "slurm_")) && strings.HasPrefix(at(1), "uid_"):
-		return cgroup{sourceSlurm, numberIn(at(2), "job_")}
-	// v2: /system.slice/slurmstepd.scope/job_12/step_0/user/task_0, with several slurmd <node>_slurmstepd.scope
-	case root == "slurmstepd.scope" || strings.HasSuffix(root, "_slurmstepd.scope"):
-		return cgroup{sourceSlurm, numberIn(at(1), "job_")}
-	// OpenPBS and PBS Pro: /pbs_jobs.service/jobid/12.server, v2 …/jobs/…
-	case root == "pbs_jobs.service" && (at(1) == "jobid" || at(1) == "jobs"):
-		return cgroup{sourcePBS, pbsID(at(2))}
-	// earlier ones: /pbspro.slice/pbspro-12.server.slice, with what systemd escapes
-	case root == "pbspro.slice":
-		name, _ := strings.CutPrefix(at(1), "pbspro-")
-		return cgroup{sourcePBS, pbsID(strings.TrimSuffix(name, ".slice"))}
-	case root == "pbspro" || root == "torque":
-		return cgroup{sourcePBS, pbsID(at(1))}
-	// /lsf/<cluster>/job.12.<pid>.<time>
-	case root == "lsf":
-		return cgroup{sourceLSF, lsfID(at(2))}
-	// /UGE/12.1, the second is the task of an array
-	case root == "UGE":
-		job, rest, _ := strings.Cut(at(1), ".")
-		task, _, _ := strings.Cut(rest, ".")
-		if isDigits(job) && isDigits(task) {
-			return cgroup{sourceGridEngine, job + "." + task}
+		id := found[1]
+		switch of.scheduler {
+		case sourcePBS:
+			id, _ = strconv.Unquote(`"` + id + `"`) // systemd escapes as Go does
+		case sourceKubernetes:
+			id = strings.ReplaceAll(id, "_", "-")
+		}
+		if id != "" && id == clean.Label(id) {
+			return cgroup{of.scheduler, id}
 		}
 	}
 	return cgroup{}
 }
 
-func numberIn(segment, prefix string) string {
-	number, found := strings.CutPrefix(segment, prefix)
-	if !found || !isDigits(number) {
-		return ""
-	}
-	return number
-}
-
-// pbsID checks an id such as 12.server, 12[3].server, where systemd may have escaped characters as \x5b.
-func pbsID(segment string) string {
-	id, err := strconv.Unquote(`"` + segment + `"`) // systemd escapes as Go does
-	if err != nil {
-		return ""
-	}
-	number := strings.TrimLeft(id, "0123456789")
-	if number == id || number != "" && number[0] != '.' && number[0] != '[' || id != clean.Label(id) {
-		return ""
-	}
-	return id
-}
-
-// lsfID reads job.12.<pid>.<time>; an element of an array may have its index: job.12[3].…
-func lsfID(segment string) string {
-	rest, found := strings.CutPrefix(segment, "job.")
-	id, _, more := strings.Cut(rest, ".")
-	number, index, array := strings.Cut(strings.TrimSuffix(id, "]"), "[")
-	if !found || !more || !isDigits(number) || array && !isDigits(index) || array != strings.HasSuffix(id, "]") {
-		return ""
-	}
-	return id
-}
-
-// podOf finds the uid of a pod, of either driver of the kubelet:
-//
-//	/kubepods/burstable/pod<uid>/<container>
-//	/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid with _>.slice/<runtime>-<container>.scope
-func podOf(segments []string, relative bool) string {
-	if len(segments) == 0 {
-		return ""
-	}
-	if root, _, _ := strings.Cut(segments[0], "."); root != "kubepods" && root != "kubelet" {
-		if !relative {
-			return ""
-		}
-		// The branch may be anywhere among the kubelet's own: at a pod, or at what is above it.
-		segments = segments[:min(len(segments), 2)]
-	}
-	for _, s := range segments {
-		name, isSlice := strings.CutSuffix(s, ".slice")
-		if isSlice {
-			i := strings.LastIndex(name, "-pod")
-			if i < 0 || !strings.Contains(name[:i], "kubepods") {
-				continue
-			}
-			name = strings.ReplaceAll(name[i+1:], "_", "-")
-		}
-		uid, isPod := strings.CutPrefix(name, "pod")
-		// 32 hexadecimal digits, with four hyphens; static pods have none.
-		if isPod && (len(uid) == 36 || len(uid) == 32) && strings.Trim(uid, "0123456789abcdef-") == "" {
-			return uid
-		}
-	}
-	return ""
-}
-
 // check compares what a rank says with what the kernel knows.
 func (k cgroup) check(c *claim) string {
-	same := false
+	known, claimed := k.jobID, c.raw
 	switch {
-	case k.jobID == "" || c.raw == "":
+	case known == "" || claimed == "":
 		return Unknown
 	case k.scheduler != c.Source:
 		// A Flux job may run inside of another scheduler's, and anything in a pod; but no node is these schedulers'
@@ -290,32 +203,21 @@ func (k cgroup) check(c *claim) string {
 			return Differs
 		}
 		return Unknown
-	case k.scheduler == sourceSlurm:
-		if same = k.jobID == c.raw; !same && c.component {
-			return Unknown // another component's: which ones belong together the kernel does not know
-		}
-	case k.scheduler == sourcePBS:
-		same = pbsNumber(k.jobID) == pbsNumber(c.raw) // servers have short and long names
-	case k.scheduler == sourceLSF:
-		claimed := c.raw
-		if !strings.Contains(k.jobID, "[") {
-			claimed, _, _ = strings.Cut(claimed, "[")
-		}
-		same = k.jobID == claimed
-	default:
-		same = k.jobID == c.raw
+	case k.scheduler == sourcePBS: // servers have short and long names
+		known, _, _ = strings.Cut(known, ".")
+		claimed, _, _ = strings.Cut(claimed, ".")
+	case k.scheduler == sourceLSF && !strings.Contains(known, "["):
+		claimed, _, _ = strings.Cut(claimed, "[")
 	}
-	if same {
+	switch {
+	case known == claimed:
 		return Verified
+	case c.component:
+		return Unknown // another component's: which ones belong together the kernel does not know
 	}
 	return Differs
 }
 
 func nodesOwn(scheduler string) bool {
 	return slices.Contains([]string{sourceSlurm, sourcePBS, sourceLSF, sourceGridEngine}, scheduler)
-}
-
-func pbsNumber(id string) string {
-	number, _, _ := strings.Cut(id, ".")
-	return number
 }

@@ -234,31 +234,18 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-func (e environment) gridEngine() bool {
-	for key := range e {
-		if strings.HasPrefix(key, "SGE_") {
-			return true
-		}
-	}
-	return false
-}
+func (e environment) gridEngine() bool { return e.get("SGE_TASK_ID", "SGE_ROOT", "SGE_CELL") != "" }
 
 func (e environment) jobName() string {
-	if name := e.get("SLURM_JOB_NAME", "PBS_JOBNAME", "LSB_JOBNAME"); name != "" {
+	if name := e.get("SLURM_JOB_NAME", "PBS_JOBNAME", "LSB_JOBNAME"); name != "" || !e.gridEngine() {
 		return name
 	}
-	if e.gridEngine() {
-		return e.get("JOB_NAME")
-	}
-	return ""
+	return e.get("JOB_NAME")
 }
 
 func (e environment) partition() string {
-	if name := e.get("SLURM_JOB_PARTITION", "PBS_QUEUE", "LSB_QUEUE"); name != "" {
+	if name := e.get("SLURM_JOB_PARTITION", "PBS_QUEUE", "LSB_QUEUE"); name != "" || !e.gridEngine() {
 		return name
 	}
-	if e.gridEngine() {
-		return e.get("QUEUE")
-	}
-	return ""
+	return e.get("QUEUE")
 }

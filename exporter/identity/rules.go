@@ -1,9 +1,9 @@
 package identity
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
@@ -14,18 +14,14 @@ import (
 type Rules struct{ list []rule }
 
 type rule struct {
-	sources     []string
-	separator   string
-	regex       *regexp.Regexp
-	target      string
-	replacement string
+	rules.Relabel
+	regex *regexp.Regexp
 }
 
 // Compile makes Rules. An error names the rule's place and what to write instead.
 func Compile(list []rules.Relabel) (*Rules, error) {
 	made := &Rules{}
-	for i := range list {
-		r := &list[i]
+	for i, r := range list {
 		regex, err := r.Compile()
 		if err != nil {
 			where := fmt.Sprintf("identity rule %d", i+1)
@@ -34,8 +30,7 @@ func Compile(list []rules.Relabel) (*Rules, error) {
 			}
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
-		made.list = append(made.list, rule{slices.Clone(r.SourceLabels), valueOr(r.Separator, ";"), regex,
-			r.TargetLabel, valueOr(r.Replacement, "$1")})
+		made.list = append(made.list, rule{r, regex})
 	}
 	return made, nil
 }
@@ -50,24 +45,20 @@ func valueOr(given *string, standard string) string {
 // apply applies the rules in their order to what a rank says; each sees what those before it have made. value gives
 // the other sources. What a rule makes is fit for a label; where it makes nothing, the old value stays.
 func (r *Rules) apply(p *Process, value func(source string) string) {
-	for i := range r.list {
-		rule := &r.list[i]
-		values := make([]string, len(rule.sources))
-		for k, source := range rule.sources {
+	for _, rule := range r.list {
+		values := make([]string, len(rule.SourceLabels))
+		for k, source := range rule.SourceLabels {
 			if label := p.label(source); label != nil {
 				values[k] = *label
 			} else {
 				values[k] = value(source)
 			}
 		}
-		text := strings.Join(values, rule.separator)
-		match := rule.regex.FindStringSubmatchIndex(text)
-		if match == nil {
-			continue
-		}
-		made := clean.Name(string(rule.regex.ExpandString(nil, rule.replacement, text, match)))
-		if made = strings.TrimSpace(made); made != "" {
-			*p.label(rule.target) = made
+		text := strings.Join(values, valueOr(rule.Separator, ";"))
+		if match := rule.regex.FindStringSubmatchIndex(text); match != nil {
+			made := rule.regex.ExpandString(nil, valueOr(rule.Replacement, "$1"), text, match)
+			label := p.label(rule.TargetLabel)
+			*label = cmp.Or(strings.TrimSpace(clean.Name(string(made))), *label)
 		}
 	}
 }

@@ -33,11 +33,11 @@ func like(class mpit.Class, value float64, labels ...string) *mapping.Series {
 	switch class {
 	case mpit.ClassCounter:
 		s.Metric = &mapping.Metric{Name: "mpit_v_total", OTelName: "mpit.v.total", Kind: mapping.KindCounter,
-			OTelKind: mapping.OTelSum, Monotonic: true, Help: "A counter."}
+			OTelKind: mapping.OTelSum, Help: "A counter."}
 		s.Lasting = true
 	case mpit.ClassTimer:
 		s.Metric = &mapping.Metric{Name: "mpit_v_time_seconds", OTelName: "mpit.v.time", Unit: "s",
-			Kind: mapping.KindHistogram, OTelKind: mapping.OTelHistogram, Monotonic: true}
+			Kind: mapping.KindHistogram, OTelKind: mapping.OTelHistogram}
 		s.Lasting = true
 		s.Histogram = &mapping.Histogram{Bounds: []float64{1, 2, 4}, Counts: make([]uint64, 4)}
 	case mpit.ClassPercentage:
@@ -105,7 +105,7 @@ func groupPage(g *Group) m { return show(g.Series()) }
 
 func TestGroupMergesByClass(t *testing.T) {
 	merged := func(s *mapping.Series, merge mapping.Merge) *mapping.Series {
-		s.Together = mapping.NewTogether(s.Ranks(), merge)
+		s.Together = mapping.NewTogether(mapping.RankNode, merge)
 		return s
 	}
 	for _, c := range []struct {
@@ -440,7 +440,7 @@ func TestWhereASeriesStands(t *testing.T) {
 		{mapping.RankNode, mapping.MergeEach, false},
 	} {
 		s := &mapping.Series{Together: mapping.NewTogether(c.ranks, c.merge)}
-		assert.Equal(t, c.grouped, s.Grouped(), c)
+		assert.Equal(t, c.grouped, s.Grouped, c)
 	}
 	assert.Equal(t, 1, like(mpit.ClassCounter, 1).Weight())
 	assert.Equal(t, 6, like(mpit.ClassTimer, 1).Weight(), "three buckets and that of the rest, sum, count")

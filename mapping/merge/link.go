@@ -21,7 +21,7 @@ func (g *Group) link(gm *member, m *Member) {
 	}
 	gm.active = gm.active[:0]
 	for _, s := range m.Series {
-		if !s.Grouped() {
+		if !s.Grouped {
 			continue
 		}
 		if p := g.linkPart(gm, s, m.Rules, late); p.cell != nil {

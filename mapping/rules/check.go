@@ -12,6 +12,9 @@ func checkRule(c *compiledRule) (found []finding) {
 	if !slices.Contains(c.sets[:], true) {
 		found = append(found, finding{"", complain("write what it sets: drop, class, name …", "this rule sets nothing")})
 	}
+	if err := checkNameOfClass(c); c.Name != "" && err != nil {
+		found = append(found, finding{"name", err})
+	}
 	if c.Unit == "" || c.Unit == mapping.NoUnit {
 		return found
 	}
@@ -30,4 +33,21 @@ func checkRule(c *compiledRule) (found []finding) {
 		}
 	}
 	return found
+}
+
+// checkNameOfClass finds a name that a variable of the rule's class can't have: of one of several, and where the rule
+// names none, of any. Such a variable would get an escaped one.
+func checkNameOfClass(c *compiledRule) error {
+	escaped := func(class mpit.Class) bool { return !mapping.Named(withAnyGroups(c.Name), class, c.unit) }
+	classes := c.classes
+	if c.Class != "" {
+		classes = []mpit.Class{c.real}
+	}
+	if i := slices.IndexFunc(classes, escaped); i >= 0 {
+		return badName(c.Name, mapping.NameOf(classes[i]))
+	}
+	if len(classes) == 0 && escaped(mpit.ClassCounter) && escaped(mpit.ClassLevel) {
+		return badName(c.Name, "metric")
+	}
+	return nil
 }

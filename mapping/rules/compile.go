@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -28,13 +29,11 @@ type compiledRule struct {
 	prefix   string         // all names that match begin so
 	whole    bool           // prefix is the only one
 
-	sets      [propertyCount]bool
-	real      mpit.Class // Class
-	unit      mapping.Unit
-	template  template // Name
-	companion template // Companion
-	groups    []groupLabel
-	labelled  string // the variables that get these labels, in words
+	sets     [propertyCount]bool
+	real     mpit.Class // Class
+	unit     mapping.Unit
+	groups   []groupLabel
+	labelled string // the variables that get these labels, in words
 }
 
 // groupLabel is a named group that becomes a label.
@@ -71,7 +70,7 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 	r.versions, err = parseRange(m.Version)
 	note("match.version", err)
 	each("match.class", m.Class, func(w string) error {
-		class, err := parseClass(mapping.ClassName(w))
+		class, err := parseClass(w)
 		r.classes = append(r.classes, class)
 		r.declared |= 1 << class
 		return err
@@ -127,24 +126,21 @@ func (r *compiledRule) knowsGroups() bool {
 	return r.name != nil || r.Match.Name == "" && r.Match.Regexp == ""
 }
 
-func (r *compiledRule) compileName() (err error) {
+func (r *compiledRule) checkName() error {
 	if !r.knowsGroups() {
 		return nil
 	}
-	if r.template, err = parseTemplate(r.Name, r.name); err != nil {
-		return err
-	}
-	return checkName(r.Name, r.template)
+	return cmp.Or(checkTemplate(r.Name, r.name), checkName(r.Name))
 }
 
-func (r *compiledRule) compileCompanion() (err error) {
+func (r *compiledRule) checkCompanion() error {
 	if len(r.Companion) > maxPattern {
 		return complain("write the COUNTER's name", "the companion's name has %d bytes", len(r.Companion))
 	}
-	if r.knowsGroups() {
-		r.companion, err = parseTemplate(r.Companion, r.name)
+	if !r.knowsGroups() {
+		return nil
 	}
-	return err
+	return checkTemplate(r.Companion, r.name)
 }
 
 // compileGroups makes labels of the pattern's named groups that the name doesn't use.
@@ -152,8 +148,13 @@ func (r *compiledRule) compileGroups(note func(key string, err error) bool) {
 	if r.Match.Regexp == "" || r.name == nil {
 		return
 	}
+	used := map[int]bool{}
+	expand(r.Name, func(ref string) string {
+		used[groupNumber(ref, r.name)] = true
+		return ""
+	})
 	for i, name := range r.name.SubexpNames() {
-		if name == "" || r.template.uses(i) {
+		if name == "" || used[i] {
 			continue
 		}
 		if slices.ContainsFunc(r.groups, func(g groupLabel) bool { return g.label == name }) {
@@ -176,15 +177,32 @@ func (r *compiledRule) compileGroups(note func(key string, err error) bool) {
 	}
 }
 
-func parseClass(name mapping.ClassName) (mpit.Class, error) {
-	if class, ok := mapping.ClassNamed(name); ok {
-		return class, nil
+func parseClass(name string) (mpit.Class, error) {
+	class := slices.Index(classWords(), name)
+	if class < 0 {
+		return mpit.ClassUnknown, complain(oneOf(classWords()), "class %q is none of MPI_T's", name)
 	}
+	return mpit.Class(class), nil
+}
+
+// classWords are the classes as rules write them.
+func classWords() []string {
 	var words []string
-	for _, w := range mapping.ClassNames() {
-		words = append(words, string(w))
+	for c := range mpit.ClassGeneric + 1 {
+		words = append(words, mapping.NameOf(c))
 	}
-	return mpit.ClassUnknown, complain(oneOf(words), "class %q is none of MPI_T's", string(name))
+	return words
+}
+
+// unitList is the units that rules may give, besides what is counted.
+const unitList = "By, KiBy, MiBy, GiBy, kBy, MBy, GBy, s, ms, us, ns, min, h, 1, %, J, W, V, A, Hz, Cel, none"
+
+func parseUnit(s string) (mapping.Unit, error) {
+	if u, ok := mapping.UnitOf(s); ok {
+		return u, nil
+	}
+	return mapping.Unit{}, complain("write one of "+unitList+", or what is counted: {message}",
+		"unit %q is none of UCUM's that metrics have", s)
 }
 
 // Libraries are the names of libraries that rules can match.
@@ -224,22 +242,28 @@ func checkWord[T ~string](key string, word T, known ...T) error {
 	return complain(oneOf(words), "%s %q is not known", key, string(word))
 }
 
+// withAnyGroups is what a name may become.
+func withAnyGroups(name string) string { return expand(name, func(string) string { return "x" }) }
+
 var plainName = regexp.MustCompile(`\A[a-z0-9_]*[a-z0-9][a-z0-9_]*\z`)
 
-// checkName checks the name that a rule gives to a metric.
-func checkName(name string, t template) error {
-	text := t.expand(slices.Repeat([]string{"x"}, maxGroups)) // with any groups
-	last := text[strings.LastIndexByte(text, '_')+1:]
+// checkName checks the name that a rule gives to a metric, as far as that doesn't depend on the variable's class.
+func checkName(name string) error {
 	switch {
 	case len(name) > mapping.MaxPlainName:
 		return complain(fmt.Sprintf("write at most %d", mapping.MaxPlainName), "the name has %d bytes", len(name))
-	case !plainName.MatchString(text),
-		strings.HasPrefix(name, mapping.Prefix), mapping.ReservedFirst(name) != "", strings.HasSuffix(name, "_total"),
-		mapping.ReservedEnding(last) && last != "count" && last != "total":
-		return complain("write small letters, digits and _, without what the exporter puts before names (mpit_) and "+
-			"behind them (_total), and what it has itself (exporter_…, …_bucket)", "name %q can't be a metric's", name)
+	case !plainName.MatchString(withAnyGroups(name)), strings.HasPrefix(name, mapping.Prefix),
+		strings.HasSuffix(name, "_total"):
+		return badName(name, "metric")
 	}
 	return nil
+}
+
+// badName says that a name can't be one of what there is.
+func badName(name, what string) error {
+	return complain("write small letters, digits and _, without what the exporter puts before names (mpit_) and behind "+
+		"them (_total), what it has itself (exporter_…, …_bucket), short and derived units (ms, minutes), the metric's "+
+		"kind (gauge) and, if it doesn't only grow, _count", "name %q can't be a %s's", name, what)
 }
 
 var validLabel = regexp.MustCompile(`\A[a-zA-Z_][a-zA-Z0-9_]{0,63}\z`)
@@ -259,7 +283,7 @@ func checkLabel(name string) error {
 	return nil
 }
 
-// joined is all findings as one error.
+// joined is all findings as one error; nil: there are none.
 func joined(found []finding) error {
 	errs := make([]error, len(found))
 	for i, f := range found {

@@ -8,17 +8,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// forLibrary is the rules that can match variables of lib, in order.
-func forLibrary(rules []*compiledRule, lib mapping.Library) []*compiledRule {
-	var out []*compiledRule
-	for _, r := range rules {
-		if r.matchesLibrary(lib) {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
 func (r *compiledRule) matchesLibrary(lib mapping.Library) bool {
 	return (len(r.Match.Library) == 0 || slices.Contains(r.Match.Library, lib.Name)) && r.versions.holds(lib.Version)
 }
@@ -48,7 +37,7 @@ type decided struct {
 	measured bool                         // it is a distribution: the agent decides some properties
 }
 
-// decide applies rules that forLibrary has chosen.
+// decide applies rules of a Set for one library.
 func decide(rules []*compiledRule, v *mpit.Variable) (s decided) {
 	s.Properties = mapping.Properties{Class: v.Class, Unit: mapping.Unit{Scale: 1}, Scale: 1, Object: true}
 	switch s.measured = v.Distribution; {

@@ -68,10 +68,10 @@ func TestWhatARuleMatches(t *testing.T) {
 		"{library: mpich, class: timer, bind: comm}": true,
 		"{library: mpich, class: timer, bind: win}":  false,
 	} {
-		rules := forLibrary(compiled(t, "rules: [{match: "+match+", drop: true}]"), lib)
+		rules := (&Set{compiled(t, "rules: [{match: "+match+", drop: true}]")}).ForLibrary(lib).rules
 		assert.Equal(t, want, decide(rules, &v).Drop, match)
 	}
-	s := decide(forLibrary(compiled(t, "rules: [{match: {verbosity: user_basic}, drop: true}]"), lib), &mpit.Variable{})
+	s := decide((&Set{compiled(t, "rules: [{match: {verbosity: user_basic}, drop: true}]")}).ForLibrary(lib).rules, &mpit.Variable{})
 	assert.False(t, s.Drop, "one that isn't known")
 }
 
@@ -112,7 +112,7 @@ rules:
 			Help:   "From the second rule.",
 			Labels: []mapping.Label{{Name: "function", Value: "bcast"}}, Variables: "x_…, one for each function",
 			Merge:    mapping.MergeSum,
-			Elements: mapping.ElementsPeer, Nonzero: true, Object: false,
+			Elements: mapping.MergePeer, Nonzero: true, Object: false,
 			Companion: "x_bcast_calls$", Buckets: []float64{1, 2}, Offset: true, Rank: mapping.RankKeep, Open: true,
 		},
 	}, s)

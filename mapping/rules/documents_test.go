@@ -71,11 +71,8 @@ func TestDocumentedRules(t *testing.T) {
 				"docs/rules.md says nothing of `%s`, a key of %v", key, of)
 		}
 	}
-	words := slices.Concat(sourceLabels, targetLabels, reservedLabels, bindWords(), verbosityWords(),
+	words := slices.Concat(sourceLabels, targetLabels, reservedLabels, classWords(), bindWords(), verbosityWords(),
 		[]string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH})
-	for _, c := range mapping.ClassNames() {
-		words = append(words, string(c))
-	}
 	words = append(words, strings.Split(unitList, ", ")...)
 	for _, w := range words {
 		assert.True(t, strings.Contains(string(text), "`"+w+"`"), "docs/rules.md says nothing of `%s`", w)

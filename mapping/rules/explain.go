@@ -29,8 +29,8 @@ func (s Source) String() string {
 // Explain says which rules decide what of a variable of a library; of the rest, its class decides. unsure are the rules
 // that could match, and would change something, if something were known that is not: the library or its version (""),
 // or the verbosity (mpit.VerbosityUnknown).
-func (c *Compiled) Explain(lib mapping.Library, v *mpit.Variable) (decisions []Decision, unsure []string) {
-	set := decide(forLibrary(c.rules, lib), v)
+func (s *Set) Explain(lib mapping.Library, v *mpit.Variable) (decisions []Decision, unsure []string) {
+	set := decide(s.ForLibrary(lib).rules, v)
 	for p := range properties {
 		of := &properties[p]
 		switch r := set.by[p]; {
@@ -40,7 +40,7 @@ func (c *Compiled) Explain(lib mapping.Library, v *mpit.Variable) (decisions []D
 			decisions = append(decisions, Decision{of.name, Agent, of.show(&set.Properties)})
 		}
 	}
-	for i, r := range c.rules {
+	for i, r := range s.rules {
 		could := *r
 		if lib.Name == "" {
 			could.Match.Library = nil
@@ -55,7 +55,7 @@ func (c *Compiled) Explain(lib mapping.Library, v *mpit.Variable) (decisions []D
 			continue
 		}
 		for p := range properties {
-			if r.sets[p] && (!set.measured || !properties[p].agent) && !slices.Contains(c.rules[:i], set.by[p]) {
+			if r.sets[p] && (!set.measured || !properties[p].agent) && !slices.Contains(s.rules[:i], set.by[p]) {
 				unsure = append(unsure, r.Source.String())
 				break
 			}

@@ -15,32 +15,21 @@ type Limits struct {
 	SeriesPerVariable int `yaml:"series_per_variable,omitempty"` // of one variable in one rank (default 2,000)
 }
 
-// Defaults of Limits.
-const (
-	DefaultSeries            = 500_000
-	DefaultSeriesPerJob      = 200_000
-	DefaultSeriesPerUser     = 250_000
-	DefaultSeriesPerRank     = 20_000
-	DefaultSeriesPerVariable = 2_000
-)
-
 // maxSeries is the highest limit.
 const maxSeries = 1_000_000_000
 
+var defaultLimits = Limits{500_000, 200_000, 250_000, 20_000, 2_000}
+
 // limit is one of Limits.
 type limit struct {
-	key      string
-	value    *int
-	standard int // the default
+	key   string
+	value *int
 }
 
 func (l *Limits) list() []limit {
 	return []limit{
-		{"series", &l.Series, DefaultSeries},
-		{"series_per_user", &l.SeriesPerUser, DefaultSeriesPerUser},
-		{"series_per_job", &l.SeriesPerJob, DefaultSeriesPerJob},
-		{"series_per_rank", &l.SeriesPerRank, DefaultSeriesPerRank},
-		{"series_per_variable", &l.SeriesPerVariable, DefaultSeriesPerVariable},
+		{"series", &l.Series}, {"series_per_user", &l.SeriesPerUser}, {"series_per_job", &l.SeriesPerJob},
+		{"series_per_rank", &l.SeriesPerRank}, {"series_per_variable", &l.SeriesPerVariable},
 	}
 }
 
@@ -55,12 +44,7 @@ func (l Limits) Check() error {
 }
 
 // WithDefaults is the limits with defaults in place of zeros.
-func (l Limits) WithDefaults() Limits {
-	for _, one := range l.list() {
-		*one.value = cmp.Or(*one.value, one.standard)
-	}
-	return l
-}
+func (l Limits) WithDefaults() Limits { return l.or(defaultLimits) }
 
 // or is the limits with others in place of zeros.
 func (l Limits) or(others Limits) Limits {
@@ -77,12 +61,13 @@ func (p *parsed) checkHead() []finding {
 	if err := checkWord("rank", p.Rank, rankModes...); err != nil {
 		found = append(found, finding{"rank", err})
 	}
-	for _, l := range p.Limits.list() {
-		if _, there := p.places["limits."+l.key]; there &&
-			(*l.value < 1 || *l.value > maxSeries) {
+	defaults := defaultLimits
+	list := defaults.list()
+	for i, l := range p.Limits.list() {
+		if _, there := p.places["limits."+l.key]; there && (*l.value < 1 || *l.value > maxSeries) {
 			found = append(found, finding{"limits." + l.key, complain(
 				fmt.Sprintf("write a number from 1 to %d, or leave it out for the default of %d", maxSeries,
-					l.standard), "the limit is %d", *l.value)})
+					*list[i].value), "the limit is %d", *l.value)})
 		}
 	}
 	return found

@@ -43,7 +43,7 @@ func Load(paths []string) (*Settings, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, sorted(problems)
+		return nil, problems
 	}
 	s.Rank, s.Limits = cmp.Or(s.Rank, mapping.RankKeep), s.Limits.WithDefaults()
 	s.Rules = append(s.Rules, Defaults()...)
@@ -57,7 +57,7 @@ func unreadable(path string, err error) Problem {
 	if errors.As(err, &cause) {
 		what = cause.Op + ": " + cause.Err.Error()
 	}
-	return Problem{File: path, Err: err}.because("give a rule file, or a directory of such, that the exporter's user may "+
+	return Problem{File: path}.because("give a rule file, or a directory of such, that the exporter's user may "+
 		"read", "%s", what)
 }
 

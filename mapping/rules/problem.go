@@ -1,9 +1,7 @@
 package rules
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,7 +11,6 @@ type Problem struct {
 	File         string // as it was given
 	Line, Column int    // from 1; 0: of the file as a whole
 	What         string // what is wrong; and what to write instead
-	Err          error  // the cause, where it is the system's; or nil
 }
 
 // Error is the problem in one line: file:line:column: what is wrong; what to write.
@@ -29,11 +26,8 @@ func (p Problem) Error() string {
 	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(b.String()) // whatever stands in the file: one line
 }
 
-// Unwrap returns the cause.
-func (p Problem) Unwrap() error { return p.Err }
-
 // Problems is all that is wrong with rule files, in the order of the files and of their lines. Parse and Load return
-// no other error; errors.As finds them, and errors.Is the causes.
+// no other error; errors.As finds them.
 type Problems []Problem
 
 // Error has a line for each problem.
@@ -46,15 +40,6 @@ func (ps Problems) Lines() []string {
 		lines[i] = p.Error()
 	}
 	return lines
-}
-
-// Unwrap returns all of them.
-func (ps Problems) Unwrap() []error {
-	errs := make([]error, len(ps))
-	for i, p := range ps {
-		errs[i] = p
-	}
-	return errs
 }
 
 // complain says what is wrong with a value, wherever that stands, and what to do; what is a format of fmt.
@@ -80,19 +65,4 @@ func oneOf(known []string) string {
 		return "write " + known[0]
 	}
 	return "write one of " + strings.Join(known, ", ")
-}
-
-// sorted puts problems in the order of their lines, file by file.
-func sorted(problems Problems) Problems {
-	files := map[string]int{}
-	for _, p := range problems {
-		if _, ok := files[p.File]; !ok {
-			files[p.File] = len(files)
-		}
-	}
-	slices.SortStableFunc(problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(files[a.File], files[b.File]), cmp.Compare(a.Line, b.Line),
-			cmp.Compare(a.Column, b.Column))
-	})
-	return problems
 }

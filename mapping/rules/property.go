@@ -61,8 +61,8 @@ var properties = [propertyCount]property{
 	{
 		name:  "name",
 		isSet: func(r *compiledRule) bool { return r.Name != "" },
-		check: (*compiledRule).compileName,
-		take:  func(p *mapping.Properties, r *compiledRule, groups []string) { p.Name = r.template.expand(groups) },
+		check: (*compiledRule).checkName,
+		take:  func(p *mapping.Properties, r *compiledRule, groups []string) { p.Name = r.fill(r.Name, groups) },
 		show:  func(p *mapping.Properties) string { return p.Name },
 	},
 	{
@@ -95,19 +95,18 @@ var properties = [propertyCount]property{
 	word("merge", func(r *Rule) mapping.Merge { return r.Merge },
 		func(p *mapping.Properties) *mapping.Merge { return &p.Merge },
 		mapping.MergeSum, mapping.MergeMax, mapping.MergeMin, mapping.MergeEach),
-	byAgent(word("elements", func(r *Rule) mapping.Elements { return r.Elements },
-		func(p *mapping.Properties) *mapping.Elements { return &p.Elements },
-		mapping.ElementsSum, mapping.ElementsMax, mapping.ElementsMin,
-		mapping.ElementsPeer, mapping.ElementsIndex)),
+	byAgent(word("elements", func(r *Rule) mapping.Merge { return r.Elements },
+		func(p *mapping.Properties) *mapping.Merge { return &p.Elements },
+		mapping.MergeSum, mapping.MergeMax, mapping.MergeMin, mapping.MergePeer, mapping.MergeIndex)),
 	byAgent(yesNo("nonzero", func(r *Rule) *bool { return r.Nonzero },
 		func(p *mapping.Properties) *bool { return &p.Nonzero })),
 	yesNo("object", func(r *Rule) *bool { return r.Object }, func(p *mapping.Properties) *bool { return &p.Object }),
 	byAgent(property{
 		name:  "companion",
 		isSet: func(r *compiledRule) bool { return r.Companion != "" },
-		check: (*compiledRule).compileCompanion,
+		check: (*compiledRule).checkCompanion,
 		take: func(p *mapping.Properties, r *compiledRule, groups []string) {
-			p.Companion = r.companion.expand(groups)
+			p.Companion = r.fill(r.Companion, groups)
 		},
 		show: func(p *mapping.Properties) string { return p.Companion },
 	}),

@@ -33,10 +33,7 @@ var targetLabels = []string{"jobid", "world", "jobname", "partition"}
 // instead.
 func (r *Relabel) Compile() (*regexp.Regexp, error) {
 	expression, found := r.compile()
-	if len(found) > 0 {
-		return nil, joined(found)
-	}
-	return expression, nil
+	return expression, joined(found)
 }
 
 func (r *Relabel) compile() (expression *regexp.Regexp, found []finding) {

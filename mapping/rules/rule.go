@@ -12,7 +12,7 @@ type Match struct {
 	Version   string `yaml:"version,omitempty"`   // of the library: ">=4.0 <5.1"
 	Name      string `yaml:"name,omitempty"`      // * stands for any characters, ? for one
 	Regexp    string `yaml:"regexp,omitempty"`    // RE2, for the whole name
-	Class     List   `yaml:"class,omitempty"`     // as the library declares it: a ClassName
+	Class     List   `yaml:"class,omitempty"`     // as the library declares it
 	Bind      List   `yaml:"bind,omitempty"`      // comm, win, file …, none
 	Verbosity List   `yaml:"verbosity,omitempty"` // user_basic … mpidev_all
 }
@@ -32,10 +32,10 @@ type Rule struct {
 
 	Match Match `yaml:"match"`
 
-	Drop  *bool             `yaml:"drop,omitempty"`
-	Class mapping.ClassName `yaml:"class,omitempty"` // what it really is, where the library declares it otherwise
-	Unit  string            `yaml:"unit,omitempty"`  // of the values as read: By, KiBy, s, us, {message}, … or none
-	Scale *float64          `yaml:"scale,omitempty"` // factor besides the unit's own
+	Drop  *bool    `yaml:"drop,omitempty"`
+	Class string   `yaml:"class,omitempty"` // what it really is, where the library declares it otherwise
+	Unit  string   `yaml:"unit,omitempty"`  // of the values as read: By, KiBy, s, us, {message}, … or none
+	Scale *float64 `yaml:"scale,omitempty"` // factor besides the unit's own
 
 	// Name is the metric's name without mpit_, unit and _total; the class word is not added to it. $1 is what the
 	// first * of Match.Name stood for, or the first group of Match.Regexp, $2 the second; ${function} is the group of
@@ -43,8 +43,8 @@ type Rule struct {
 	Name string `yaml:"name,omitempty"`
 	Help string `yaml:"help,omitempty"` // a sentence for HELP
 
-	Merge    mapping.Merge    `yaml:"merge,omitempty"`    // of objects that share a name, and of ranks
-	Elements mapping.Elements `yaml:"elements,omitempty"` // of an array
+	Merge    mapping.Merge `yaml:"merge,omitempty"`    // of objects that share a name, and of ranks
+	Elements mapping.Merge `yaml:"elements,omitempty"` // of an array
 	// a series only once it is not 0; with elements peer or index, for each element
 	Nonzero *bool `yaml:"nonzero,omitempty"`
 	// false: no label for the object's name, all objects become one

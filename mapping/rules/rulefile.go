@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -37,7 +39,7 @@ const (
 func Parse(name string, text []byte) (*File, error) {
 	p, problems := parseFile(name, text)
 	if len(problems) > 0 {
-		return nil, sorted(problems)
+		return nil, problems
 	}
 	return &p.File, nil
 }
@@ -92,7 +94,7 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 	if len(p.Rules) > maxRules {
 		note("", finding{"rules", complain("write patterns that hold for many variables at once",
 			"%d rules; at most %d are read", len(p.Rules), maxRules)})
-		return p, problems
+		p.Rules = nil
 	}
 	for i := range p.Rules {
 		path := fmt.Sprintf("rules[%d]", i)
@@ -105,5 +107,8 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 			note(path, f)
 		}
 	}
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return p, problems
 }

@@ -7,15 +7,6 @@ import (
 	"strings"
 )
 
-// operators are those that bounds begin with.
-var operators = []string{"<", "<=", ">", ">=", "="}
-
-// splitBound takes the operator off a bound such as ">=4.0".
-func splitBound(bound string) (operator, rest string) {
-	rest = strings.TrimLeft(bound, "<>=")
-	return bound[:len(bound)-len(rest)], rest
-}
-
 // meets says whether a bound is met by what compares so with it (-1, 0 or 1).
 func meets(operator string, compared int) bool {
 	switch operator {
@@ -34,8 +25,11 @@ func meets(operator string, compared int) bool {
 // version is the numbers of a version, without zeros at the end: 4.0 is the same as 4.
 type version []int
 
-// plainVersion is the numbers that a version begins with.
-var plainVersion = regexp.MustCompile(`\A[0-9]{1,9}(\.[0-9]{1,9})*`)
+// plainVersion is the numbers that a version begins with, bound what a range consists of.
+var (
+	plainVersion = regexp.MustCompile(`\A[0-9]{1,9}(?:\.[0-9]{1,9})*`)
+	bound        = regexp.MustCompile(`\A(<=?|>=?|=)([0-9]{1,9}(?:\.[0-9]{1,9})*)\z`)
+)
 
 // parseVersion reads a version; ok is false where it isn't known. What follows the numbers (rc2, a1) is left out, so
 // that a rule for 6.0 holds for 6.0.0rc2 too.
@@ -62,13 +56,13 @@ type versionBound struct {
 func parseRange(s string) (versionRange, error) {
 	var r versionRange
 	for field := range strings.FieldsSeq(s) {
-		operator, rest := splitBound(field)
-		if !slices.Contains(operators, operator) || rest == "" || plainVersion.FindString(rest) != rest {
+		found := bound.FindStringSubmatch(field)
+		if found == nil {
 			return nil, complain(`write bounds such as ">=4.0 <5.1": <, <=, >, >= or =, and right behind it numbers with points`,
 				"version range %q: %q is no bound", s, field)
 		}
-		v, _ := parseVersion(rest)
-		r = append(r, versionBound{operator, v})
+		v, _ := parseVersion(found[2])
+		r = append(r, versionBound{found[1], v})
 	}
 	if s != "" && len(r) == 0 {
 		return nil, complain(`write bounds, such as ">=4.0 <5.1"`, "the version range is empty")

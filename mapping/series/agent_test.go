@@ -235,10 +235,10 @@ func (a *agent) end(h *agentHandle, name string) {
 			add(&rm.Gained[i], sub(w, first))
 			add(&rm.First[i], first)
 		}
-		if n.Less(rm.Max[i], w) {
+		if less(n, rm.Max[i], w) {
 			rm.Max[i] = w
 		}
-		if n.Less(w, rm.Min[i]) {
+		if less(n, w, rm.Min[i]) {
 			rm.Min[i] = w
 		}
 	}
@@ -401,4 +401,23 @@ func difference(n mapping.Number, a, b uint64) uint64 {
 		return math.Float64bits(math.Float64frombits(a) - math.Float64frombits(b))
 	}
 	return a - b
+}
+
+// less compares two words of a sample.
+func less(n mapping.Number, a, b uint64) bool {
+	switch n {
+	case mapping.Signed:
+		return int64(a) < int64(b)
+	case mapping.Unsigned:
+		return a < b
+	}
+	return math.Float64frombits(a) < math.Float64frombits(b)
+}
+
+// createdAt is when a series' value was zero; the zero time: not known.
+func createdAt(s *mapping.Series) time.Time {
+	if s.Since == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, s.Since)
 }

@@ -76,7 +76,7 @@ func BenchmarkPlan(b *testing.B) {
 			rules.Rule{Match: rules.Match{Library: rules.List{mapping.MPICH}, Name: fmt.Sprintf("variable_%d?", i)},
 				Help: "One of ten."},
 			rules.Rule{Match: rules.Match{Regexp: fmt.Sprintf(`(?:coll|variable)_%d_(?P<function>[a-z]+)_(?P<what>calls|time)`,
-				i)}, Name: "calls", Elements: mapping.ElementsPeer})
+				i)}, Name: "calls", Elements: mapping.MergePeer})
 	}
 	mapper := newMapper(b, append(list, rules.Defaults()...)...)
 	classes := []mpit.Class{mpit.ClassLevel, mpit.ClassSize, mpit.ClassHighWatermark, mpit.ClassCounter,

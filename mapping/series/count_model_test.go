@@ -105,7 +105,7 @@ var countedRules = [][]rules.Rule{
 	{{Match: rules.Match{Name: "timer", Class: rules.List{"counter"}}, Drop: &yes},
 		{Match: rules.Match{Name: "plain"}, Drop: &yes}},
 	{{Match: rules.Match{Class: rules.List{"timer"}}, Companion: "wide"}},
-	{{Elements: mapping.ElementsPeer, Nonzero: &yes}},
+	{{Elements: mapping.MergePeer, Nonzero: &yes}},
 	{{Nonzero: &yes}, {Match: rules.Match{Name: "timer", Class: rules.List{"counter"}}, Drop: &yes}},
 	{{Merge: mapping.MergeEach}},
 	{{Object: &no}},
@@ -377,7 +377,7 @@ func (m *counted) values(v *variable) map[string]float64 {
 		}
 		id := c.series.Metric.Name + fmt.Sprint(c.series.Labels)
 		if c.id.number != 0 { // its own series begins anew where an object gets the same name again
-			id += c.series.Created().String()
+			id += createdAt(c.series).String()
 		}
 		now[id] = c.count.Total()
 		if h := c.series.Histogram; h != nil {

@@ -119,20 +119,14 @@ func (t *timer) tally(c *cell, in *intake) {
 		d.last = slices.Clone(was)
 	}
 	copy(now, was)
-	takeAll(now, d.last, total)
+	for k, x := range total {
+		if x > d.last[k] {
+			now[k] = min(was[k]+(x-d.last[k]), maxEvents)
+		}
+		d.last[k] = x
+	}
 	t.hist.Rise(was, now)
 }
 
 // maxEvents bounds counts, so that sums of them cannot overflow.
 const maxEvents = 1 << 53
-
-// takeAll is Take for many values at once, as the buckets of a histogram are: last are those of the last time, and
-// become those of this one. total[k] grows by what values[k] has gained.
-func takeAll(total, last, values []uint64) {
-	for k, x := range values {
-		if x > last[k] {
-			total[k] = min(total[k]+(x-last[k]), maxEvents)
-		}
-		last[k] = x
-	}
-}

@@ -202,7 +202,7 @@ func TestRulesOfDistributionsOfSizes(t *testing.T) {
 	for name, rule := range map[string]rules.Rule{
 		"unit and scale": {Unit: "us", Scale: &micro},
 		"class":          {Class: "timer"},
-		"elements":       {Elements: mapping.ElementsPeer, Nonzero: &yes, Offset: &yes},
+		"elements":       {Elements: mapping.MergePeer, Nonzero: &yes, Offset: &yes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule.Buckets = []float64{1000, 1024, 5000}
@@ -248,7 +248,7 @@ func TestRulesOfDistributions(t *testing.T) {
 		{"unit and scale", rules.Rule{Unit: "us", Scale: &micro}, "mpit_v_time_seconds[{comm c}]", standard, nil},
 		{"no unit", rules.Rule{Unit: mapping.NoUnit}, "mpit_v_time_seconds[{comm c}]", standard, nil},
 		{"class", rules.Rule{Class: "level"}, "mpit_v_time_seconds[{comm c}]", standard, nil},
-		{"elements", rules.Rule{Elements: mapping.ElementsPeer, Nonzero: &yes}, "mpit_v_time_seconds[{comm c}]",
+		{"elements", rules.Rule{Elements: mapping.MergePeer, Nonzero: &yes}, "mpit_v_time_seconds[{comm c}]",
 			standard, nil},
 		{"companion", rules.Rule{Companion: "n"}, "mpit_v_time_seconds[{comm c}]", standard, nil},
 		{"offset", rules.Rule{Offset: &yes}, "mpit_v_time_seconds[{comm c}]", standard, nil},

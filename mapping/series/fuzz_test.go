@@ -15,9 +15,9 @@ import (
 // fuzzRules are ways to show the same variables.
 var fuzzRules = [][]rules.Rule{
 	nil,
-	{{Merge: mapping.MergeEach, Elements: mapping.ElementsPeer, Nonzero: &yes}},
+	{{Merge: mapping.MergeEach, Elements: mapping.MergePeer, Nonzero: &yes}},
 	{{Nonzero: &yes}},
-	{{Object: &no, Elements: mapping.ElementsMin, Merge: mapping.MergeMax, Buckets: []float64{1, 2}}},
+	{{Object: &no, Elements: mapping.MergeMin, Merge: mapping.MergeMax, Buckets: []float64{1, 2}}},
 	{{Drop: &yes}},
 	{{Match: rules.Match{Class: rules.List{"counter", "timer", "size"}}, Class: "level"}},
 	{{Match: rules.Match{Regexp: "(?P<letter>.).*"}, Name: "x"}},
@@ -131,7 +131,7 @@ func FuzzUpdate(f *testing.F) {
 					show(others[i]) // panics where two series are the same
 				}
 				for _, series := range r.Series() {
-					if series.Valid && (series.Metric.Monotonic && series.Value < 0 || math.IsNaN(series.Value)) {
+					if series.Valid && (series.Metric.Kind == mapping.KindCounter && series.Value < 0 || math.IsNaN(series.Value)) {
 						t.Fatalf("%s is %v", series.Metric.Name, series.Value)
 					}
 					for _, l := range series.Labels {

@@ -145,12 +145,10 @@ func (h *handle) read(in *intake) {
 	case len(h.elems) == 0:
 	case h.v.Mode == mapping.ModeCount:
 		h.readCount(in, values, fresh)
-	case h.v.Mode == mapping.ModeState:
-		h.readState(values, fresh)
-	case h.v.Merged(len(h.elems)):
-		h.readMerged(in, values, fresh)
-	default:
+	case h.v.Mode == mapping.ModeState || !h.v.Merged(len(h.elems)):
 		h.readEach(in, values, fresh)
+	default:
+		h.readMerged(in, values, fresh)
 	}
 }
 
@@ -202,7 +200,7 @@ func (h *handle) good(in *intake, values []uint64) bool {
 			return false
 		}
 		// Below zero is no count, unless it has come there by a wrap, now or earlier.
-		if v.Offset || !v.Number.Less(w, 0) { // the bits of 0 are those of 0.0
+		if v.Offset || v.Number.Float(w) >= 0 {
 			continue
 		}
 		next.take(v.Spec, w, alike(h.base, h.of))
@@ -214,36 +212,23 @@ func (h *handle) good(in *intake, values []uint64) bool {
 	return true
 }
 
-func (h *handle) readState(values []uint64, fresh bool) {
-	for i := range h.elems {
-		c := h.elems[i].cell
-		if c == nil {
-			continue
-		}
-		c.want++
-		if !fresh {
-			continue
-		}
-		c.known++
-		c.state.now = int64(values[i])
-		if h.v.Number == mapping.Floating {
-			c.state.now = int64(h.v.Number.Float(values[i]))
-		}
-	}
-}
-
-// readEach takes in the elements of a gauge that have a cell each.
+// readEach takes in the elements of a gauge or a STATE that have a cell each.
 func (h *handle) readEach(in *intake, values []uint64, fresh bool) {
 	for i := range h.elems {
 		c := h.elems[i].cell
 		if c == nil {
 			continue
 		}
-		c.want++
-		if !fresh {
+		if c.want++; !fresh {
 			continue
 		}
-		if x, reason := h.v.gauge(values[i]); reason == "" {
+		if c.state != nil {
+			c.known++
+			c.state.now = int64(values[i])
+			if h.v.Number == mapping.Floating {
+				c.state.now = int64(h.v.Number.Float(values[i]))
+			}
+		} else if x, reason := h.v.gauge(values[i]); reason == "" {
 			c.merge(h.v.Objects, x)
 		} else {
 			in.dropped[reason]++

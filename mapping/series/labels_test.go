@@ -18,7 +18,7 @@ func TestLabelPeer(t *testing.T) {
 	a.set("to_3", x, 1, 2)
 	a.set("to", x, 3, 4)
 	r := newRank(t, rules.Rule{Match: rules.Match{Regexp: "to_(?P<peer>[0-9]+)"}, Name: "sent"},
-		rules.Rule{Elements: mapping.ElementsPeer})
+		rules.Rule{Elements: mapping.MergePeer})
 	r.Update(a.sample())
 	assert.Equal(t, m{"sent_total{comm=c,peer=3}": 3, "to_total{comm=c,peer=0}": 3, "to_total{comm=c,peer=1}": 4}, show(r))
 }
@@ -27,7 +27,7 @@ func TestLabelPeer(t *testing.T) {
 func TestLabelsOfRules(t *testing.T) {
 	list := []rules.Rule{
 		{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)_(?P<zone>[a-z]+)", Class: rules.List{"counter"}},
-			Name: "calls", Elements: mapping.ElementsPeer},
+			Name: "calls", Elements: mapping.MergePeer},
 		{Match: rules.Match{Regexp: "x_(?P<function>[a-z]+)_(?P<zone>[a-z]+)"}, Name: "time"},
 		{Match: rules.Match{Regexp: "state_(?P<a>.)"}, Name: "phase"},
 	}

@@ -205,7 +205,7 @@ func TestATimerThatIsLeftOut(t *testing.T) {
 }
 
 func TestElementsFold(t *testing.T) {
-	rule := rules.Rule{Elements: mapping.ElementsPeer}
+	rule := rules.Rule{Elements: mapping.MergePeer}
 	t.Run("of a bound variable", func(t *testing.T) {
 		r, a := newRank(t, rule), newAgent(on("v", mpit.ClassCounter, tULong))
 		r.SetVariableLimit(4)

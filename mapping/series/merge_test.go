@@ -27,7 +27,7 @@ func TestMergingByRule(t *testing.T) {
 	}{
 		{"the largest object", level, rules.Rule{Merge: mapping.MergeMax},
 			m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}, m{"v_level{comm=c}": 7, "v_level{comm=d}": 9}},
-		{"the least element", level, rules.Rule{Elements: mapping.ElementsMin},
+		{"the least element", level, rules.Rule{Elements: mapping.MergeMin},
 			m{"v_level{comm=c}": 4, "v_level{comm=d}": 4}, m{"v_level{comm=c}": 3, "v_level{comm=d}": 4}},
 		{"each object, where several share the name", level, rules.Rule{Merge: mapping.MergeEach},
 			m{"v_level{comm=c,object=1}": 3, "v_level{comm=c,object=3}": 7, "v_level{comm=d}": 9},
@@ -37,7 +37,7 @@ func TestMergingByRule(t *testing.T) {
 			m{"v_level": 9}},
 		{"no label goes before each", level, rules.Rule{Object: &no, Merge: mapping.MergeEach}, m{"v_level": 19},
 			m{"v_level": 16}},
-		{"what counts is summed", count, rules.Rule{Merge: mapping.MergeMax, Elements: mapping.ElementsMax},
+		{"what counts is summed", count, rules.Rule{Merge: mapping.MergeMax, Elements: mapping.MergeMax},
 			m{"v_total{comm=c}": 10, "v_total{comm=d}": 9}, m{"v_total{comm=c}": 10, "v_total{comm=d}": 9}},
 		{
 			"what counts, of each object: the freed one's remains have no number", count,
@@ -47,7 +47,7 @@ func TestMergingByRule(t *testing.T) {
 		},
 		{
 			"and of each element", count, rules.Rule{Match: rules.Match{Name: "v"}, Object: &no,
-				Elements: mapping.ElementsIndex},
+				Elements: mapping.MergeIndex},
 			m{"v_total{index=0}": 8, "v_total{index=1}": 11}, m{"v_total{index=0}": 8, "v_total{index=1}": 11},
 		},
 		{
@@ -58,7 +58,7 @@ func TestMergingByRule(t *testing.T) {
 				"v_highwatermark{comm=d,object=5}": 5},
 		},
 		{"GENERIC, where a rule says how", on("v", mpit.ClassGeneric, tInt), rules.Rule{Merge: mapping.MergeMin,
-			Elements: mapping.ElementsMax}, m{"v_generic{comm=c}": 2, "v_generic{comm=d}": 5},
+			Elements: mapping.MergeMax}, m{"v_generic{comm=c}": 2, "v_generic{comm=d}": 5},
 			m{"v_generic{comm=c}": 4, "v_generic{comm=d}": 5}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestSumOfWhatCouldBeRead(t *testing.T) {
 // A job of 10,000 ranks: an element for each peer, of which this one has talked to three.
 func TestNonzeroElements(t *testing.T) {
 	const peers = 10_000
-	rules := []rules.Rule{{Elements: mapping.ElementsPeer, Nonzero: &yes}}
+	rules := []rules.Rule{{Elements: mapping.MergePeer, Nonzero: &yes}}
 	a := newAgent(on("n", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
 	r := newRank(t, rules...)
 	x, y := a.object("c", peers), a.object("c", peers)
@@ -186,7 +186,7 @@ func TestNonzeroVariables(t *testing.T) {
 	assert.Equal(t, want, show(r))
 	assert.Equal(t, 3+17, r.Weight())
 	for _, s := range r.Series() {
-		assert.Equal(t, a.start, s.Created(), "%s counts from the making of the handles", s.Metric.Name)
+		assert.Equal(t, a.start, createdAt(s), "%s counts from the making of the handles", s.Metric.Name)
 	}
 
 	a.handle("n", x).values[0], a.handle("l", x).values[0] = 7, 0
@@ -221,7 +221,7 @@ func TestNonzeroVariables(t *testing.T) {
 		short.handles[1].values[0] = 1
 		r.Update(short.after(time.Minute).sample())
 		assert.Equal(t, m{"t_time_seconds sum": 0, "t_time_seconds count": 1}, show(r))
-		assert.Equal(t, short.start, r.Series()[0].Created())
+		assert.Equal(t, short.start, createdAt(r.Series()[0]))
 		short.handles[0].values[0], short.handles[1].values[0] = word(0.5), 3
 		r.Update(short.after(time.Minute).sample())
 		assert.Equal(t, m{"t_time_seconds sum": 0.5, "t_time_seconds count": 3}, show(r))
@@ -264,13 +264,13 @@ func TestRankModes(t *testing.T) {
 		r := NewRank(mapper, variables.Process{})
 		r.Update(newAgent(c.variable).sample())
 		require.Len(t, r.Series(), 1)
-		assert.Equal(t, c.ranks, r.Series()[0].Ranks(), "%s %+v", c.variable.Class, c.rule)
+		assert.Equal(t, c.ranks == mapping.RankNode, r.Series()[0].Grouped, "%s %+v", c.variable.Class, c.rule)
 		assert.Equal(t, c.merge, r.Series()[0].Merge(), "%s %+v", c.variable.Class, c.rule)
 	}
 	t.Run("keep, where nobody says anything", func(t *testing.T) {
 		r := newRank(t)
 		r.Update(newAgent(none(mpit.ClassLevel, tInt)).sample())
-		assert.Equal(t, mapping.RankKeep, r.Series()[0].Ranks())
+		assert.False(t, r.Series()[0].Grouped)
 	})
 	t.Run("a word that is none", func(t *testing.T) {
 		_, err := variables.New(variables.Config{Rank: "all"})
@@ -305,13 +305,13 @@ func TestCompanionsAreMergedAsTheirTimers(t *testing.T) {
 		want  string // count of each of the two series
 		help  string
 	}{
-		{"both by peer", []rules.Rule{{Elements: mapping.ElementsPeer}}, "10 20", "COUNTER v"},
-		{"the timer alone: no companion", []rules.Rule{{Match: timer, Elements: mapping.ElementsPeer}}, "1 1",
+		{"both by peer", []rules.Rule{{Elements: mapping.MergePeer}}, "10 20", "COUNTER v"},
+		{"the timer alone: no companion", []rules.Rule{{Match: timer, Elements: mapping.MergePeer}}, "1 1",
 			"count is of intervals"},
-		{"a counter that isn't shown follows", []rules.Rule{{Match: timer, Elements: mapping.ElementsPeer},
+		{"a counter that isn't shown follows", []rules.Rule{{Match: timer, Elements: mapping.MergePeer},
 			{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes}}, "10 20", "COUNTER v"},
 		{"and so where elements have a series once they are not 0", []rules.Rule{{Match: timer,
-			Elements: mapping.ElementsPeer, Nonzero: &yes},
+			Elements: mapping.MergePeer, Nonzero: &yes},
 			{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes}}, "10 20", "COUNTER v"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -337,7 +337,7 @@ func TestCompanionsAreMergedAsTheirTimers(t *testing.T) {
 			on("v", mpit.ClassCounter, tULong))
 		a.object("c", 2)
 		r := newRank(t, rules.Rule{Match: rules.Match{Name: "v", Class: rules.List{"timer"}},
-			Elements: mapping.ElementsPeer}, rules.Rule{Match: rules.Match{Name: "w"}, Companion: "v"},
+			Elements: mapping.MergePeer}, rules.Rule{Match: rules.Match{Name: "w"}, Companion: "v"},
 			rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Drop: &yes})
 		r.Update(a.sample())
 		assert.Equal(t, "v", r.catalogue.ByID()[0].With.Info.Name)

@@ -62,7 +62,7 @@ func checkMetric(t fataler, m *mapping.Metric) {
 		otel.Type = otlptranslator.MetricTypeHistogram
 	case m.OTelKind == mapping.OTelGauge:
 		otel.Type = otlptranslator.MetricTypeGauge
-	case m.Monotonic:
+	case m.Kind == mapping.KindCounter:
 		otel.Type = otlptranslator.MetricTypeMonotonicCounter
 	default:
 		otel.Type = otlptranslator.MetricTypeNonMonotonicCounter
@@ -419,7 +419,7 @@ func TestNamesWithUnits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.SampledFrom([]string{"By", "KiBy", "s", "us", "1", "%", "J", "W", "V", "A", "Hz", "Cel",
 			"{message}", mapping.NoUnit}).Draw(t, "unit")
-		class := rapid.SampledFrom(mapping.ClassNames()).Draw(t, "class")
+		class := rapid.SampledFrom(classNames()).Draw(t, "class")
 		rule := rules.Rule{Unit: unit, Class: class}
 		if rapid.Bool().Draw(t, "named") {
 			rule.Match.Name, rule.Name = "*", "$1"

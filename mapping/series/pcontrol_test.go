@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -90,9 +91,9 @@ func TestExcludedNonsense(t *testing.T) {
 				r.Update(a.after(time.Second).sample())
 				for _, s := range r.Series() {
 					if s.Valid {
-						require.True(t, s.Value >= last || s.Created().After(created), "%s %x: %v after %v", d,
+						require.True(t, s.Value >= last || createdAt(s).After(created), "%s %x: %v after %v", d,
 							excluded, s.Value, last)
-						last, created = s.Value, s.Created()
+						last, created = s.Value, createdAt(s)
 					}
 				}
 			}
@@ -143,7 +144,7 @@ func TestValuesInAPause(t *testing.T) {
 				look("after", c.first)
 				a.set("v", 0, c.then)
 				r.Update(a.after(time.Second).sample())
-				assert.Equal(t, a.start, r.Series()[0].Created().In(a.start.Location()))
+				assert.Equal(t, a.start, createdAt(r.Series()[0]).In(a.start.Location()))
 				assert.Equal(t, m{"v_total": c.last}, show(r))
 				assert.Empty(t, r.Dropped())
 			})
@@ -211,10 +212,10 @@ func TestPcontrol(t *testing.T) {
 		return nil
 	}())
 	for _, s := range r.Series() {
-		if !s.Metric.Monotonic {
+		if s.Metric.Kind == mapping.KindGauge {
 			continue
 		}
-		assert.Equal(t, a.start, s.Created().In(a.start.Location()), "%s was not reset", s.Metric.Name)
+		assert.Equal(t, a.start, createdAt(s).In(a.start.Location()), "%s was not reset", s.Metric.Name)
 	}
 
 	a.pause()

@@ -106,23 +106,49 @@ func (p *plan) assign(h *handle, values []uint64) {
 	p.accompany(h, words)
 }
 
-// assignZeros finds cells for what is 0 where others, of the same name, have made one: an object, what is left
-// of one, or a timer's events.
-func (p *plan) assignZeros() {
-	for _, h := range p.sparse {
-		for i := range h.distinct(h.v) {
-			if h.elems[i].cell == nil {
-				c, _ := p.lookup(h.v, h.cellID(h.v, i))
-				h.join(i, c)
+// gap is an element of a handle that has no cell in a variable, its own or a timer's, because it was 0.
+type gap struct {
+	h  *handle
+	v  *variable
+	i  int
+	of *companion // nil: in its own
+}
+
+func (g gap) fill(c *cell) {
+	if g.of == nil {
+		g.h.join(g.i, c)
+		return
+	}
+	g.of.cells[g.i] = c
+}
+
+// gaps goes through those that there are.
+func (p *plan) gaps() iter.Seq[gap] {
+	return func(yield func(gap) bool) {
+		for _, h := range p.sparse {
+			for i := range h.distinct(h.v) {
+				if h.elems[i].cell == nil && !yield(gap{h: h, v: h.v, i: i}) {
+					return
+				}
+			}
+		}
+		for k := range p.companions {
+			of := &p.companions[k]
+			for i, c := range of.cells {
+				if c == nil && of.timer.Nonzero && !yield(gap{of.h, of.timer, i, of}) {
+					return
+				}
 			}
 		}
 	}
-	for _, of := range p.companions {
-		for i, c := range of.cells {
-			if c == nil && of.timer.Nonzero {
-				of.cells[i], _ = p.lookup(of.timer, of.h.cellID(of.timer, i))
-			}
-		}
+}
+
+// assignZeros finds cells for what is 0 where others, of the same name, have made one: an object, what is left
+// of one, or a timer's events.
+func (p *plan) assignZeros() {
+	for g := range p.gaps() {
+		c, _ := p.lookup(g.v, g.h.cellID(g.v, g.i))
+		g.fill(c)
 	}
 }
 
@@ -147,27 +173,14 @@ func (p *plan) cellOf(h *handle, v *variable, i int, words []uint64, had *cell) 
 // appearing says whether something that had no cell, because it was 0, is to have one now. A timer has one as soon as
 // its companion has counted an event, too short to be measured.
 func (p *plan) appearing(values []uint64) bool {
-	appears := func(h *handle, v *variable, i int) bool {
-		words, _ := h.words(values)
-		id := h.cellID(v, i)
-		if !h.appears(id.elem, words) {
-			return false
+	for g := range p.gaps() {
+		words, _ := g.h.words(values)
+		id := g.h.cellID(g.v, g.i)
+		if !g.h.appears(id.elem, words) {
+			continue
 		}
-		_, at := p.lookup(v, id)
-		return at >= 0
-	}
-	for _, h := range p.sparse {
-		for i := range h.distinct(h.v) {
-			if h.elems[i].cell == nil && appears(h, h.v, i) {
-				return true
-			}
-		}
-	}
-	for _, of := range p.companions {
-		for i, c := range of.cells {
-			if c == nil && of.timer.Nonzero && appears(of.h, of.timer, i) {
-				return true
-			}
+		if _, at := p.lookup(g.v, id); at >= 0 {
+			return true
 		}
 	}
 	return false
@@ -176,21 +189,9 @@ func (p *plan) appearing(values []uint64) bool {
 // reveal makes cells for what is not 0 any more. All else of the plan stays: a rank may have something new in each
 // sample.
 func (p *plan) reveal(values []uint64) {
-	for _, h := range p.sparse {
-		words, _ := h.words(values)
-		for i := range h.distinct(h.v) {
-			if h.elems[i].cell == nil {
-				h.join(i, p.cellOf(h, h.v, i, words, nil))
-			}
-		}
-	}
-	for _, of := range p.companions {
-		words, _ := of.h.words(values)
-		for i, c := range of.cells {
-			if c == nil {
-				of.cells[i] = p.cellOf(of.h, of.timer, i, words, nil)
-			}
-		}
+	for g := range p.gaps() {
+		words, _ := g.h.words(values)
+		g.fill(p.cellOf(g.h, g.v, g.i, words, nil))
 	}
 	p.assignZeros()
 	p.slabs, p.relist = slabs{}, true

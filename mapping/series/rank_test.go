@@ -145,8 +145,8 @@ func TestState(t *testing.T) {
 }
 
 func TestElementsOfTheirOwn(t *testing.T) {
-	r := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Elements: mapping.ElementsPeer},
-		rules.Rule{Elements: mapping.ElementsIndex})
+	r := newRank(t, rules.Rule{Match: rules.Match{Class: rules.List{"counter"}}, Elements: mapping.MergePeer},
+		rules.Rule{Elements: mapping.MergeIndex})
 	a := newAgent(on("n", mpit.ClassCounter, tULong), on("l", mpit.ClassLevel, tInt))
 	x := a.object("c", 2)
 	a.set("n", x, 1, 2)
@@ -207,7 +207,7 @@ func TestWrapsAndResets(t *testing.T) {
 				s := r.Series()[0]
 				require.True(t, s.Valid)
 				assert.Equal(t, c.want[i], s.Value, "value %d", i)
-				assert.Equal(t, a.start, s.Created())
+				assert.Equal(t, a.start, createdAt(s))
 			}
 		})
 	}
@@ -336,7 +336,7 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, m{"cheap_total": 0, "sends_total": 4}, show(r), "what was there before is not counted")
 	for _, s := range r.Series() {
 		if s.Metric.Name == "mpit_sends_total" {
-			assert.Equal(t, a.start.Add(time.Minute).UnixNano(), s.Created().UnixNano())
+			assert.Equal(t, a.start.Add(time.Minute).UnixNano(), createdAt(s).UnixNano())
 			assert.Contains(t, s.Metric.Help, "Opened on request: counting begins with exec --monitoring or when a "+
 				"rule asks (open: true).")
 		} else {
@@ -476,7 +476,7 @@ func TestOlderRank(t *testing.T) {
 	}
 	assert.Equal(t, want, show(r))
 	for _, s := range r.Series() {
-		switch at := s.Created(); s.Metric.Name {
+		switch at := createdAt(s); s.Metric.Name {
 		case "mpit_small_total", "mpit_took_time_seconds":
 			assert.True(t, at.Equal(begun), s.Metric.Name)
 		default:
@@ -537,7 +537,7 @@ func TestOlderRanksElementThatWasZero(t *testing.T) {
 	object := a.object("c", 3)
 	a.set("v", object, 1, 0, 0)
 	a.after(time.Hour)
-	r := NewRank(newMapper(t, rules.Rule{Elements: mapping.ElementsIndex, Nonzero: &yes}),
+	r := NewRank(newMapper(t, rules.Rule{Elements: mapping.MergeIndex, Nonzero: &yes}),
 		variables.Process{Older: a.now()})
 	r.Update(a.after(time.Second).sample())
 	assert.Equal(t, m{"v_total{comm=c,index=0}": 0}, show(r))

@@ -94,24 +94,19 @@ func (v *variable) watermarks(rm *mpit.Remain) []float64 {
 		words = rm.Min
 	}
 	var marks []float64
-	all, n := 0.0, 0
 	for _, w := range words {
 		x := v.Number.Float(w)
-		marks = append(marks, x)
-		switch {
+		switch last := len(marks) - 1; {
+		case v.Each != "":
+			marks = append(marks, x)
 		case !mapping.Finite(x):
-			continue
-		case n == 0:
-			all = x
+		case last < 0:
+			marks = append(marks, x)
 		default:
-			all = v.Elements.Combine(all, x)
+			marks[last] = v.Elements.Combine(marks[last], x)
 		}
-		n++
 	}
-	if v.Each != "" || n == 0 {
-		return marks
-	}
-	return []float64{all}
+	return marks
 }
 
 // remainFloat reads gained and first, which are signed for all integers.

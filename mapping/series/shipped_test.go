@@ -213,7 +213,8 @@ func TestWhatHasNeverMovedCostsNoSeries(t *testing.T) {
 		}
 		idle := r.Weight()
 		for _, h := range a.handles {
-			if v := a.vars[h.Variable]; strings.Contains(v.Name, "bcast") && mapping.Grows(v.Class) {
+			if v := a.vars[h.Variable]; strings.Contains(v.Name, "bcast") &&
+				(v.Class == mpit.ClassCounter || v.Class == mpit.ClassAggregate || v.Class == mpit.ClassTimer) {
 				h.values[0] = map[bool]uint64{true: word(0.5), false: 3}[v.Class == mpit.ClassTimer]
 			}
 		}

@@ -1,25 +1,24 @@
 package variables
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
-	"math"
+	"hash/maphash"
 	"strconv"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// resolve finds out what these variables become, but for those that are left out already.
-func (c *Catalogue) resolve(list []*Variable) {
+// resolve finds out what these variables become, but for those that are left out already. known is all that there
+// are.
+func (c *Catalogue) resolve(list []*Variable, known map[variableKey]*Variable) {
 	var fresh, changed []*Variable // changed have a spec that is not shared yet
 	asks := map[*Variable]*mapping.Wanted{}
 	for _, v := range list {
 		if v.left != nil {
 			continue
 		}
-		s, want, reason := c.mapper.resolve(c.rules, v.Info)
+		s, want, reason := c.mapper.basis.Become(c.rules.Decide(v.Info), v.Info)
 		v.Spec, v.Wanted = &s, reason == ""
 		changed = append(changed, v)
 		if reason != "" {
@@ -33,7 +32,7 @@ func (c *Catalogue) resolve(list []*Variable) {
 		if v.Companion == "" {
 			continue
 		}
-		c.findCompanion(v)
+		v.findCompanion(known[variableKey{v.Companion, mpit.ClassCounter}])
 		if v.With != nil {
 			changed = append(changed, v.With)
 		}
@@ -69,11 +68,10 @@ func (v *Variable) doubtful() bool {
 		(v.Bits < 64 && v.Number != mapping.Floating || v.Metric.Kind == mapping.KindHistogram)
 }
 
-// findCompanion looks for the counter of a timer's events. It must be bound to the same, and be merged in the same
-// way: then each cell of the timer has the counter's handles of the same objects. Without a companion, or with one
-// that can't be it, the timer has none.
-func (c *Catalogue) findCompanion(v *Variable) {
-	with := c.named(variableKey{v.Companion, mpit.ClassCounter})
+// findCompanion takes the counter of a timer's events, nil where there is none. It must be bound to the same, and be
+// merged in the same way: then each cell of the timer has the counter's handles of the same objects. Without a
+// companion, or with one that can't be it, the timer has none.
+func (v *Variable) findCompanion(with *Variable) {
 	switch {
 	case with == nil, with.Mode != mapping.ModeCount, with.Number == mapping.NotNumber, with.Info.Bind != v.Info.Bind:
 		v.Companion = ""
@@ -93,15 +91,10 @@ func (c *Catalogue) findCompanion(v *Variable) {
 
 // join makes v a holder of its family, in this rank and in all. Its spec is not shared yet.
 func (c *Catalogue) join(v *Variable, want *mapping.Wanted) (_ mapping.Reason, why string) {
-	metric, reason := c.mapper.families.acquire(want.Metric, c.process.User,
+	metric, reason, conflict := c.mapper.families.acquire(want.Metric, c.process.User,
 		func() string { return c.mapper.basis.Help(v.Info, v.Spec, want) })
-	switch reason {
-	case "":
-	case mapping.ReasonTypeConflict:
-		_, conflict := c.mapper.families.look(&want.Metric)
+	if reason != "" {
 		return reason, conflict
-	default:
-		return reason, ""
 	}
 	key := part{metric, v.labelKey()}
 	if other := c.parts[key]; other != nil {
@@ -118,41 +111,31 @@ func (c *Catalogue) join(v *Variable, want *mapping.Wanted) (_ mapping.Reason, w
 	return "", ""
 }
 
+// meanings is one for all Mappers: what means the same in two of them has the same number.
+var meanings = maphash.MakeSeed()
+
 // means stands for what the values of the variable's series are, but for HELP and what is made of several ranks: 0 is
-// nothing. Its own metric need not be known for long: what means the same in another Mapper has the same number.
+// nothing.
 func (v *Variable) means() uint32 {
 	if v.Metric == nil {
 		return 0
 	}
-	hash := fnv.New64a()
-	text := func(s string) { _, _ = hash.Write(append([]byte(s), 0)) }
-	number := func(x float64) {
-		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], math.Float64bits(x))
-		_, _ = hash.Write(b[:])
+	what := v.Plain
+	what.Metric, what.Ranks, what.Across, what.Open, what.Unit = nil, "", "", false, ""
+	with := 0.0
+	if v.With != nil {
+		with = v.With.Scale
 	}
-	for _, s := range []string{v.Metric.Name, v.Label, v.Each, string(v.Objects), string(v.Elements), v.Companion,
-		labelText(v.Labels)} {
-		text(s)
-	}
-	for _, x := range []float64{float64(v.Metric.Kind), float64(v.Metric.OTelKind), float64(v.Mode), float64(v.Real),
-		float64(v.Number), float64(v.Bits), v.Scale} {
-		number(x)
-	}
-	flags := uint64(0)
-	for i, set := range []bool{v.Separate, v.Numbered, v.Nonzero, v.Offset, v.Exact} {
-		if set {
-			flags |= 1 << i
-		}
-	}
-	number(float64(flags))
+	var hash maphash.Hash
+	hash.SetSeed(meanings)
+	maphash.WriteComparable(&hash, what)
+	maphash.WriteComparable(&hash, with)
+	maphash.WriteComparable(&hash, mapping.Metric{Name: v.Metric.Name, Kind: v.Metric.Kind, OTelKind: v.Metric.OTelKind})
+	maphash.WriteComparable(&hash, labelText(v.Labels))
 	if v.Metric.Kind == mapping.KindHistogram {
 		for _, b := range v.Buckets {
-			number(b)
+			maphash.WriteComparable(&hash, b)
 		}
-	}
-	if v.With != nil {
-		number(v.With.Scale)
 	}
 	sum := hash.Sum64()
 	return max(1, uint32(sum^sum>>32))

@@ -1,9 +1,7 @@
 package variables
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -21,7 +19,6 @@ type Catalogue struct {
 	variables *mpit.Variables // as the agent told them last
 
 	byID    []*Variable        // by mpit.Variable.ID
-	byKey   []*Variable        // sorted, without those that another one's key is taken by
 	all     []*Variable        // as they came
 	parts   map[part]*Variable // those that are shown
 	dropped map[mapping.Reason]uint64
@@ -146,47 +143,35 @@ func (c *Catalogue) take(vs *mpit.Variables) {
 		}
 		fresh = append(fresh, c.byID[i])
 	}
-	c.enter(slices.Clone(fresh))
-	c.resolve(fresh) // in the agent's order: of two that want one name, the first gets it
-}
-
-// enter makes variables known by their keys, and leaves out those whose key is taken. It sorts them.
-func (c *Catalogue) enter(fresh []*Variable) {
-	slices.SortFunc(fresh, func(a, b *Variable) int {
-		return cmp.Or(a.key().compare(b.key()),
-			cmp.Compare(a.Info.ID, b.Info.ID))
-	})
-	known := len(c.byKey)
-	c.byKey = slices.Grow(c.byKey, len(fresh))
+	if len(fresh) == 0 {
+		return
+	}
+	known := c.known()
 	for _, v := range fresh {
-		_, taken := find(c.byKey[:known], v.key())
-		if n := len(c.byKey); taken || n > known && c.byKey[n-1].key() == v.key() {
+		if _, taken := known[v.key()]; taken {
 			v.Spec = &mapping.Spec{Plain: mapping.Plain{Real: v.Info.Class}}
 			c.drop(v, mapping.ReasonDuplicate, "")
 			continue
 		}
-		c.byKey = append(c.byKey, v)
+		known[v.key()] = v
 	}
-	if known > 0 {
-		slices.SortFunc(c.byKey, func(a, b *Variable) int { return a.key().compare(b.key()) })
-	}
+	c.resolve(fresh, known) // in the agent's order: of two that want one name, the first gets it
 }
 
-// named is the variable of that name and class; nil: there is none.
-func (c *Catalogue) named(key variableKey) *Variable {
-	if i, found := find(c.byKey, key); found {
-		return c.byKey[i]
+// known is the variables that have become something, by what they are known by, of which the first has it. A catalogue
+// lasts as long as its process, and needs this only now and then.
+func (c *Catalogue) known() map[variableKey]*Variable {
+	known := make(map[variableKey]*Variable, len(c.byID))
+	for _, v := range c.all {
+		if v.Spec != nil && !v.duplicate() {
+			known[v.key()] = v
+		}
 	}
-	return nil
+	return known
 }
 
-func find(sorted []*Variable, key variableKey) (int, bool) {
-	return slices.BinarySearchFunc(sorted, key, func(v *Variable, key variableKey) int { return v.key().compare(key) })
-}
-
-func (k variableKey) compare(o variableKey) int {
-	return cmp.Or(strings.Compare(k.name, o.name), cmp.Compare(k.class, o.class))
-}
+// duplicate says whether another variable is known by the same.
+func (v *Variable) duplicate() bool { return v.left != nil && v.left.reason == mapping.ReasonDuplicate }
 
 func same(a, b *mpit.Variable) bool {
 	return a.Name == b.Name && a.Class == b.Class && a.Datatype == b.Datatype &&
@@ -217,24 +202,14 @@ func (c *Catalogue) drop(v *Variable, reason mapping.Reason, why string) {
 
 func (c *Catalogue) countState(s mpit.VariableState) {
 	switch s {
-	case mpit.VariableDenied:
-		c.dropped[mapping.ReasonDenied]++
-	case mpit.VariableAllocFailed:
-		c.dropped[mapping.ReasonAllocFailed]++
-	case mpit.VariableStartFailed:
-		c.dropped[mapping.ReasonStartFailed]++
-	case mpit.VariableReadFailed:
-		c.dropped[mapping.ReasonReadFailed]++
-	case mpit.VariableExhausted:
-		c.dropped[mapping.ReasonExhausted]++
+	case mpit.VariableDenied, mpit.VariableAllocFailed, mpit.VariableStartFailed, mpit.VariableReadFailed,
+		mpit.VariableExhausted:
+		c.dropped[mapping.Reason(s.String())]++ // they have the same words
 	}
 }
 
 // forget takes a variable out, with its part of its family.
 func (c *Catalogue) forget(v *Variable) {
-	if i, found := find(c.byKey, v.key()); found && c.byKey[i] == v {
-		c.byKey = slices.Delete(c.byKey, i, i+1)
-	}
 	c.all = slices.DeleteFunc(c.all, func(o *Variable) bool { return o == v })
 	c.giveBack(v)
 }

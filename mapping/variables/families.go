@@ -71,15 +71,14 @@ func (f *families) rival(want *mapping.Metric) (name string, _ *family) {
 // does, for one library's rule may know what another's says nothing of.
 func (f *family) conflict(want *mapping.Metric) string {
 	have := f.metric
-	states := func(measure string) bool { return measure == "states" }
 	switch {
 	case have.Kind != want.Kind || have.Name != want.Name:
 		return fmt.Sprintf("in OpenMetrics, the %s %s and the %s %s would be one family", want.Kind, want.Name,
 			have.Kind, have.Name)
-	case have.OTelKind != want.OTelKind || have.Monotonic != want.Monotonic:
+	case have.OTelKind != want.OTelKind:
 		return fmt.Sprintf("%s is already made of what is another kind in OpenTelemetry: a level can't be one with "+
 			"a watermark or a share", have.Name)
-	case states(have.Measure) != states(want.Measure):
+	case (have.Measure == "states") != (want.Measure == "states"):
 		return fmt.Sprintf("%s would be of states and of numbers", have.Name)
 	case f.measure != "" && want.Measure != "" && f.measure != want.Measure:
 		return fmt.Sprintf("%s is already of %s, and can't be of %s as well", have.Name, f.measure, want.Measure)
@@ -111,27 +110,28 @@ func (f *families) look(want *mapping.Metric) (have *mapping.Metric, conflict st
 // acquire returns the family of want's name: the one that exists, if it is of the same kind, or a new one. Who gets
 // it holds it until release. A user that has as many as are left for all others gets no new one: so there is always
 // room for the next user.
-func (f *families) acquire(want mapping.Metric, user uint32, help func() string) (*mapping.Metric, mapping.Reason) {
+func (f *families) acquire(want mapping.Metric, user uint32, help func() string) (_ *mapping.Metric, _ mapping.Reason,
+	conflict string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	have, conflict := f.find(&want)
 	switch {
 	case conflict != "":
-		return nil, mapping.ReasonTypeConflict
+		return nil, mapping.ReasonTypeConflict, conflict
 	case have != nil:
 		have.holders++
 		if have.measure == "" {
 			have.measure = want.Measure
 		}
-		return have.metric, ""
+		return have.metric, "", ""
 	case f.perUser[user] >= f.max-len(f.byName):
-		return nil, mapping.ReasonFamiliesOverMax
+		return nil, mapping.ReasonFamiliesOverMax, ""
 	}
 	want.Help = help()
 	made := &family{metric: &want, measure: want.Measure, holders: 1, user: user}
 	f.perUser[user]++
 	f.byName[mapping.FamilyName(want.Name, want.Kind)], f.byOTel[want.OTelName] = made, made
-	return made.metric, ""
+	return made.metric, "", ""
 }
 
 // release gives back what acquire returned.

@@ -25,31 +25,29 @@ type Info struct {
 
 // ByPeer says whether there may be such a variable for each process of a job: a rule has given it a label peer.
 func (i *Info) ByPeer() bool {
-	return slices.ContainsFunc(i.spec.Labels, func(l mapping.Label) bool { return l.Name == string(mapping.ElementsPeer) })
+	return slices.ContainsFunc(i.spec.Labels, func(l mapping.Label) bool { return l.Name == string(mapping.MergePeer) })
 }
 
 // Owns says how well a series fits the variable: one of Metric.
 // Of several variables that share a family, the series is that one's which it fits best; 0: it is none of its series.
 func (i *Info) Owns(s *mapping.Series) int {
-	has := func(name string, such func(value string) bool) bool {
-		return slices.ContainsFunc(s.Labels, func(l mapping.Label) bool { return l.Name == name && such(l.Value) })
-	}
 	if i.Metric == nil || s.Metric.Name != i.Metric.Name {
 		return 0
 	}
+	fit := 1
 	for _, l := range i.spec.Labels {
-		if !has(l.Name, func(value string) bool { return value == l.Value }) {
+		if !slices.Contains(s.Labels, l) {
 			return 0
 		}
+		fit++
 	}
-	fit := 1 + len(i.spec.Labels)
-	if i.spec.Label == "" {
-		return fit
+	if object := i.spec.Label; object != "" {
+		if !slices.ContainsFunc(s.Labels, func(l mapping.Label) bool { return l.Name == object }) {
+			return 0
+		}
+		fit++
 	}
-	if !has(i.spec.Label, func(string) bool { return true }) {
-		return 0
-	}
-	return fit + 1
+	return fit
 }
 
 // Infos describes all variables of the catalogue, also those that are not shown, in the agent's order.

@@ -21,7 +21,7 @@ type Config struct {
 
 // Mapper holds the rules and all families of one exporter. It is safe for concurrent use.
 type Mapper struct {
-	rules    *rules.Compiled
+	rules    *rules.Set
 	basis    *mapping.Basis
 	families *families
 	specs    *specs
@@ -72,12 +72,7 @@ func (m *Mapper) Metric(lib mapping.Library, v mpit.Variable) (metric *mapping.M
 	return &want.Metric, "", true
 }
 
-// Explain says which rules decide what of a variable: rules.Compiled.Explain.
+// Explain says which rules decide what of a variable: rules.Set.Explain.
 func (m *Mapper) Explain(lib mapping.Library, v mpit.Variable) (decisions []rules.Decision, unsure []string) {
 	return m.rules.Explain(lib, &v)
-}
-
-// resolve says what v becomes.
-func (m *Mapper) resolve(set *rules.Set, v *mpit.Variable) (mapping.Spec, mapping.Wanted, mapping.Reason) {
-	return m.basis.Become(set.Decide(v), v)
 }

@@ -32,15 +32,16 @@ func (c *Catalogue) reload() {
 	c.Close()
 	c.mapper, c.rules, c.reloading = c.reloading.mapper, c.reloading.mapper.rules.ForLibrary(c.process.Library), nil
 	c.parts = map[part]*Variable{}
-	for _, v := range c.byKey {
+	known := c.known()
+	for _, v := range known {
 		if v.left != nil {
 			c.dropped[v.left.reason]-- // or it would be counted twice
 			v.left = nil
 		}
 		v.adopted, v.With = false, nil
 	}
-	c.resolve(c.all)
-	for _, v := range c.byKey {
+	c.resolve(c.all, known)
+	for _, v := range known {
 		was := had[v]
 		if v.Meaning == was {
 			continue

@@ -55,17 +55,25 @@ func encodeHello(e *wire.Encoder, h mpit.Hello) {
 	e.Finish()
 }
 
+// cutList appends a list of records, up to the end or where it becomes long, and returns where to go on. most is how
+// many records there are at most, 0: what fits.
+func cutList(e *wire.Encoder, i, n, most int, record func(e *wire.Encoder, i int)) (next int) {
+	var records wire.Encoder
+	first := i
+	for ; i < n && len(records.Bytes()) < cut && (most == 0 || i-first < most); i++ {
+		records.Record(func() { record(&records, i) })
+	}
+	e.Int(i - first)
+	e.Append(&records)
+	return i
+}
+
 // list appends frames of one type that begin with head and hold a list of all records, cut where a frame becomes long.
-func list(e *wire.Encoder, typ uint16, seq uint32, n int, head func(), record func(i int)) {
+func list(e *wire.Encoder, typ uint16, seq uint32, n int, head func(), record func(e *wire.Encoder, i int)) {
 	for i := 0; ; {
 		e.Begin(typ, seq)
 		head()
-		at, count := e.Count(), 0
-		for ; i < n && e.Len() < cut; i++ {
-			e.Record(func() { record(i) })
-			count++
-		}
-		e.Recount(at, count)
+		i = cutList(e, i, n, 0, record)
 		e.Finish()
 		if i == n {
 			return
@@ -86,7 +94,7 @@ func encodeEnums(e *wire.Encoder, seq uint32, enums []*mpit.Enum) {
 	if len(enums) == 0 {
 		return
 	}
-	list(e, wire.TypeEnums, seq, len(enums), func() {}, func(i int) {
+	list(e, wire.TypeEnums, seq, len(enums), func() {}, func(e *wire.Encoder, i int) {
 		e.Word(uint64(enums[i].ID))
 		e.String(enums[i].Name)
 		e.Word(uint64(len(enums[i].Items)))
@@ -112,7 +120,7 @@ func (r *Rank) encodeVariables(e *wire.Encoder, seq uint32, since uint64) {
 		enums = withEnum(enums, v.Enum)
 	}
 	encodeEnums(e, seq, enums)
-	list(e, wire.TypeVariables, seq, len(changed), func() { e.Word(r.variablesGen) }, func(i int) {
+	list(e, wire.TypeVariables, seq, len(changed), func() { e.Word(r.variablesGen) }, func(e *wire.Encoder, i int) {
 		v := changed[i]
 		e.Word(uint64(v.ID))
 		e.Int(v.Index)
@@ -320,18 +328,12 @@ func encodeKernel(e *wire.Encoder, k *mpit.Kernel) {
 
 // pageOf appends a frame, which the caller finishes, with the part of a catalogue that begins at first: at most page
 // records, 0: what fits. n is the length of the whole, and indices run from 0.
-func pageOf(e *wire.Encoder, typ uint16, seq uint32, n, first, page int, record func(i int)) {
+func pageOf(e *wire.Encoder, typ uint16, seq uint32, n, first, page int, record func(e *wire.Encoder, i int)) {
 	e.Begin(typ, seq)
+	var records wire.Encoder
 	e.Int(n)
-	next := e.Count()
-	at, count := e.Count(), 0
-	i := min(first, n)
-	for ; i < n && e.Len() < cut && (page == 0 || count < page); i++ {
-		e.Record(func() { record(i) })
-		count++
-	}
-	e.Recount(next, i)
-	e.Recount(at, count)
+	e.Int(cutList(&records, min(first, n), n, page, record))
+	e.Append(&records)
 }
 
 // valueOf is a control variable's value as frames have it.
@@ -359,7 +361,7 @@ func encodeControlVariables(e *wire.Encoder, seq uint32, cvars []mpit.ControlVar
 // encodeCvarPage appends CVARS and tells of each variable in it.
 func encodeCvarPage(e *wire.Encoder, seq uint32, cvars []mpit.ControlVariable, first, page int,
 	listed func(*mpit.ControlVariable)) {
-	pageOf(e, wire.TypeCvars, seq, len(cvars), first, page, func(i int) {
+	pageOf(e, wire.TypeCvars, seq, len(cvars), first, page, func(e *wire.Encoder, i int) {
 		c := &cvars[i]
 		e.Int(i)
 		e.Word(uint64(c.Scope))
@@ -387,20 +389,20 @@ func encodeCvarPage(e *wire.Encoder, seq uint32, cvars []mpit.ControlVariable, f
 
 // encodeCategories appends CATEGORIES. A category's index is its place in the list.
 func encodeCategories(e *wire.Encoder, seq uint32, categories []mpit.Category, stamp uint64, first, page int) {
-	indices := func(list []int) {
+	indices := func(e *wire.Encoder, list []int) {
 		e.Word(uint64(len(list)))
 		for _, i := range list {
 			e.Int(i)
 		}
 	}
-	pageOf(e, wire.TypeCategories, seq, len(categories), first, page, func(i int) {
+	pageOf(e, wire.TypeCategories, seq, len(categories), first, page, func(e *wire.Encoder, i int) {
 		c := &categories[i]
 		e.Int(i)
 		e.String(c.Name)
 		e.String(c.Description)
-		indices(c.Variables)
-		indices(c.ControlVariables)
-		indices(c.Subcategories)
+		indices(e, c.Variables)
+		indices(e, c.ControlVariables)
+		indices(e, c.Subcategories)
 	})
 	e.Word(stamp)
 	e.Finish()

@@ -183,7 +183,7 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 	var single []*mapping.Series
 	m := &merged{structure: key.generation, rules: r.Rules}
 	for _, series := range figures.Series() {
-		if series.Grouped() {
+		if series.Grouped {
 			m.from = append(m.from, series)
 		} else {
 			single = append(single, series)

@@ -147,12 +147,13 @@ func TestBudgetsHold(t *testing.T) {
 func TestUsersShareTheSeries(t *testing.T) {
 	b, err := New(rules.Limits{})
 	require.NoError(t, err)
+	standard := rules.Limits{}.WithDefaults()
 	for uid := range uint32(8) {
-		for range rules.DefaultSeriesPerUser / rules.DefaultSeriesPerRank {
+		for range standard.SeriesPerUser / standard.SeriesPerRank {
 			r := b.Open(Job{UID: uid})
 			r.Take(r.Left())
 		}
-		assert.LessOrEqual(t, b.users[uid], rules.DefaultSeries-b.all)
+		assert.LessOrEqual(t, b.users[uid], standard.Series-b.all)
 	}
 	r := b.Open(Job{UID: 8})
 	assert.Greater(t, r.Left(), 800)

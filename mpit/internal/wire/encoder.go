@@ -39,11 +39,8 @@ func (e *Encoder) Reset() {
 // Bytes returns all frames. They belong to the Encoder until the next Begin or Reset.
 func (e *Encoder) Bytes() []byte { return e.b }
 
-// Append appends the frames of another Encoder. No frame may be unfinished.
+// Append appends what another Encoder has.
 func (e *Encoder) Append(more *Encoder) { e.b = append(e.b, more.b...) }
-
-// Len returns the number of bytes in the present frame's payload so far.
-func (e *Encoder) Len() int { return len(e.b) - e.frame - HeaderBytes }
 
 // Word appends a word.
 func (e *Encoder) Word(w uint64) { e.b = binary.LittleEndian.AppendUint64(e.b, w) }
@@ -90,12 +87,3 @@ func (e *Encoder) Record(fields func()) {
 	fields()
 	binary.LittleEndian.PutUint64(e.b[at:], uint64((len(e.b)-at)/WordBytes-1))
 }
-
-// Count appends a word that Recount may change: the number of records in a list.
-func (e *Encoder) Count() (at int) {
-	e.Word(0)
-	return len(e.b) - WordBytes
-}
-
-// Recount sets the word that Count appended.
-func (e *Encoder) Recount(at int, n int) { binary.LittleEndian.PutUint64(e.b[at:], uint64(n)) }

@@ -120,7 +120,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 // openSockets opens the ranks' socket, what the command listens on, and the control socket.
 func (n *Node) openSockets(options Options) (err error) {
 	n.socket, err = sockets.ListenAgents(n.flags.Socket, sockets.SystemRunDir, os.Getenv("XDG_RUNTIME_DIR"),
-		append(options.AgentSocket, mpit.WithHandshakeLimit(min(maxHandshakes, n.Budget.Ranks)))...)
+		append(options.AgentSocket, mpit.WithLimits(mpit.Limits{Handshakes: min(maxHandshakes, n.Budget.Ranks)}))...)
 	if err != nil {
 		return err
 	}
