@@ -23,9 +23,12 @@ type finalPush struct {
 	delivered int64         // number of the last that was delivered; its is whose turn it is
 }
 
-func newFinalPush(wait time.Duration, log *slog.Logger) *finalPush {
-	return &finalPush{wait: wait, log: log, turn: make(chan struct{}, 1)}
+func newFinalPush(wait time.Duration) *finalPush {
+	return &finalPush{wait: wait, turn: make(chan struct{}, 1)}
 }
+
+// also lets ranks wait for this, too. It comes before any await.
+func (f *finalPush) also(push func(ctx context.Context) error) { f.push = append(f.push, push) }
 
 // await returns when a push that has begun after its call has been delivered, or the wait is over.
 func (f *finalPush) await(ctx context.Context) {
