@@ -78,28 +78,24 @@ func meant(app *kingpin.Application, args []string, err error) string {
 	return fmt.Sprintf("; did you mean %s%s?", dashes, best)
 }
 
-// distance is how many letters are missing, too many, wrong or exchanged with their neighbour.
+// distance is how many letters are missing, too many or wrong.
 func distance(a, b string) int {
-	before, last := []int(nil), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
 	}
 	for i := range len(a) {
-		row := []int{i + 1}
+		diagonal := row[0]
+		row[0] = i + 1
 		for j := range len(b) {
-			wrong := 1
-			if a[i] == b[j] {
-				wrong = 0
+			d := diagonal
+			if a[i] != b[j] {
+				d = 1 + min(diagonal, row[j], row[j+1])
 			}
-			d := min(last[j]+wrong, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				d = min(d, before[j-1]+1)
-			}
-			row = append(row, d)
+			diagonal, row[j+1] = row[j+1], d
 		}
-		before, last = last, row
 	}
-	return last[len(b)]
+	return row[len(b)]
 }
 
 // naming puts the flag in front of what the parser says of its value alone.

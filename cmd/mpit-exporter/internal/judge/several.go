@@ -42,8 +42,8 @@ and on (jobid, user) (mpit_call_running_seconds{%%[1]s} > %v or mpit_rank_up{%%[
 and on (jobid, user) count by (jobid, user) (count by (instance, jobid, user) (mpit_rank_up{%%[1]s})) > 1`,
 	job.Waiting.Seconds(), job.Efficient)
 
-// Several judges the conspicuous jobs on several nodes. It is a prometheus.Collector of how that goes, and a
-// prometheus.Gatherer of verdicts, both safe for concurrent use; Look is for one goroutine.
+// Several judges the conspicuous jobs on several nodes. It is a prometheus.Gatherer of verdicts, safe for concurrent
+// use; Look is for one goroutine.
 type Several struct {
 	prometheus *url.URL
 	exporter   string // address with Instance in it
@@ -89,14 +89,9 @@ const (
 	byMany       = "jobs" // there are more than maxJobs: of the rest no exporter is asked
 )
 
-// Describe implements prometheus.Collector.
-func (s *Several) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, to) }
-
-// Collect implements prometheus.Collector.
-func (s *Several) Collect(to chan<- prometheus.Metric) {
-	s.jobs.Collect(to)
-	s.ended.Collect(to)
-	s.unanswered.Collect(to)
+// Collectors are metrics of how it goes.
+func (s *Several) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{s.jobs, s.ended, s.unanswered}
 }
 
 // Gather implements prometheus.Gatherer: what the last look found.
