@@ -9,14 +9,6 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 )
 
-// Wordy is the value of a switch that may also be given words: --calls, --no-calls, --calls=sizes.
-type Wordy interface {
-	kingpin.Value
-	IsBoolFlag() bool
-	// SetWords takes what stands behind the equals sign, before Set is given "true".
-	SetWords(words string) error
-}
-
 // Parse parses the arguments and returns the name of the subcommand that they select. Its errors end the program with
 // the status Usage, and say whose help to read.
 func Parse(app *kingpin.Application, args []string) (command string, err error) {
@@ -121,7 +113,8 @@ func naming(app *kingpin.Application, args []string, err error) error {
 
 // takeValues hands the values of switches over, and returns args without them, as kingpin would take them for
 // arguments: exec --calls=1 would run a program 1. A value for a switch that takes none is an error. What belongs to a
-// program that is started is not looked at.
+// program that is started is not looked at. A switch that may be given words, as in --calls, --no-calls and
+// --calls=sizes, has a value with SetWords, which is called before Set("true").
 func takeValues(app *kingpin.Application, args []string) (left []string, err error) {
 	left = slices.Clone(args)
 	parsed, _ := app.ParseContext(args)
@@ -148,7 +141,7 @@ func takeValues(app *kingpin.Application, args []string) (left []string, err err
 		switch {
 		case flag == nil:
 		case flag.IsBoolFlag() && valued:
-			value, wordy := flag.Value.(Wordy)
+			value, wordy := flag.Value.(interface{ SetWords(words string) error })
 			if !wordy || name != flag.Name {
 				return left, fmt.Errorf("--%s takes no value: write --%s or --no-%s", name, flag.Name, flag.Name)
 			}

@@ -59,7 +59,7 @@ func TestAwaitEnd(t *testing.T) {
 			var end func()
 			if test.comes {
 				var pid int
-				pid, end = cmdtest.Sleeper(t)
+				pid, end = sleeper(t)
 				require.True(t, p.enter(pid))
 			}
 			if test.connects {
@@ -102,9 +102,9 @@ func TestAwaitEnd(t *testing.T) {
 // exporter still waits for what may come of them.
 func TestReportOfAKilledRank(t *testing.T) {
 	p := presenceIn(t)
-	pid, kill := cmdtest.Sleeper(t)
+	pid, kill := sleeper(t)
 	require.True(t, p.enter(pid))
-	stranger, end := cmdtest.Sleeper(t)
+	stranger, end := sleeper(t)
 	end()
 	ranks := slices.Clone(jobtest.Late()[0].Ranks[:2])
 	killed, other := &ranks[0].Rank, &ranks[1].Rank

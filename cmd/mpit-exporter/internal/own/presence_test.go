@@ -3,6 +3,7 @@ package own
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestPresence(t *testing.T) {
 
 func TestPresenceOfProcesses(t *testing.T) {
 	p, path := startPresence(t)
-	pid, end := cmdtest.Sleeper(t)
+	pid, end := sleeper(t)
 	require.True(t, p.enter(pid))
 	p.look()
 	assert.False(t, p.retire())
@@ -88,4 +89,19 @@ func TestPresenceOfNobody(t *testing.T) {
 	assert.False(t, p.hasLeft(0))
 	p.close()
 	assert.False(t, register(within(t), path))
+}
+
+// sleeper is a process that lives until its stdin is closed.
+func sleeper(t *testing.T) (pid int, end func()) {
+	t.Helper()
+	cmd := exec.Command("cat")
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	end = func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	}
+	t.Cleanup(end)
+	return cmd.Process.Pid, end
 }
