@@ -150,8 +150,6 @@ func (s *Several) nodes(ctx context.Context) (map[whose][]string, error) {
 
 // inquiry is about a job: the parts that its exporters have told, and how many have yet to.
 type inquiry struct {
-	whose
-
 	parts   []*job.Report
 	left    int
 	missing bool // one has not answered
@@ -161,39 +159,28 @@ type inquiry struct {
 // take turns, in an order that changes. Of a job that an exporter doesn't answer for there is none: what isn't seen
 // isn't judged.
 func (s *Several) reports(ctx context.Context, nodes map[whose][]string) (reports []*job.Report) {
-	type question struct {
-		of   *inquiry
-		node string
-	}
-	questions := make(chan question)
+	room := make(chan struct{}, atOnce)
 	var mu sync.Mutex // guards inquiries and reports
 	var asking sync.WaitGroup
-	for range atOnce {
-		asking.Go(func() {
-			for q := range questions {
-				parts, err := s.ask(ctx, q.of.whose, q.node)
-				mu.Lock()
-				q.of.parts, q.of.left = append(q.of.parts, parts...), q.of.left-1
-				q.of.missing = q.of.missing || err != nil
-				if parts = q.of.parts; q.of.left == 0 && !q.of.missing {
-					reports = append(reports, merge(parts)...)
-				}
-				if q.of.left == 0 {
-					q.of.parts = nil
-				}
-				mu.Unlock()
-			}
-		})
-	}
 	jobs := inTurns(slices.Collect(maps.Keys(nodes)), func(of whose) string { return of.user })
 	s.unanswered.WithLabelValues(byMany).Add(float64(max(len(jobs)-maxJobs, 0)))
 	for _, of := range jobs[:min(len(jobs), maxJobs)] {
-		about := &inquiry{whose: of, left: len(nodes[of])}
+		about := &inquiry{left: len(nodes[of])}
 		for _, node := range nodes[of] {
-			questions <- question{about, node}
+			room <- struct{}{}
+			asking.Go(func() {
+				defer func() { <-room }()
+				parts, err := s.ask(ctx, of, node)
+				mu.Lock()
+				defer mu.Unlock()
+				about.parts, about.left = append(about.parts, parts...), about.left-1
+				about.missing = about.missing || err != nil
+				if about.left == 0 && !about.missing {
+					reports = append(reports, merge(about.parts)...)
+				}
+			})
 		}
 	}
-	close(questions)
 	asking.Wait()
 	return reports
 }

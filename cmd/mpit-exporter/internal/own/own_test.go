@@ -70,3 +70,13 @@ func TestOwnFlags(t *testing.T) {
 	assert.True(t, parse("--own", "--otlp", "--own.listen=:0").paged())
 	assert.False(t, parse("--own", "--otlp", "--own.listen=none").paged())
 }
+
+// TestEnvironment: the exporter is no service manager's, and finds the user's files from another directory.
+func TestEnvironment(t *testing.T) {
+	t.Chdir("/usr")
+	assert.Equal(t, []string{"HOME=here", "OTEL_EXPORTER_OTLP_CERTIFICATE=/usr/ca.pem",
+		"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY=/key.pem", "OTEL_EXPORTER_OTLP_CLIENT_KEY=", "OTEL_EXPORTER_OTLP_HEADERS=a"},
+		environment(preload.Environment{"HOME=here", "NOTIFY_SOCKET=/run/notify", "OTEL_EXPORTER_OTLP_CERTIFICATE=ca.pem",
+			"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY=/key.pem", "OTEL_EXPORTER_OTLP_CLIENT_KEY=",
+			"OTEL_EXPORTER_OTLP_HEADERS=a"}))
+}

@@ -8,8 +8,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -92,8 +96,7 @@ func (o *Settings) start(ctx context.Context, dir *launchDir, env preload.Enviro
 	defer func() { _ = log.Close() }()
 	//nolint:gosec // G204: it is this program
 	cmd := exec.CommandContext(ctx, executable, Command, DetachStep, dir.path)
-	cmd.Env = append(env.Without(append(notForServices, envSettings)...).Absolute(certificateVariables...),
-		envSettings+"="+string(order))
+	cmd.Env = append(environment(env), envSettings+"="+string(order))
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{dir.lockFile, pipe, words}
@@ -149,12 +152,24 @@ func (o *Settings) orderFor(dir *launchDir) order {
 	return order
 }
 
-// certificateVariables name files, which the exporter looks for from another directory.
-var certificateVariables = []string{
-	"OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY",
-	"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE",
-	"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
+// environment is the program's as the exporter should have it. Names of files are whole: it has another directory.
+func environment(env preload.Environment) (all []string) {
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		if slices.Contains(notForServices, name) {
+			continue
+		}
+		if certificateVariable.MatchString(name) && value != "" {
+			if path, err := filepath.Abs(value); err == nil {
+				entry = name + "=" + path
+			}
+		}
+		all = append(all, entry)
+	}
+	return all
 }
+
+var certificateVariable = regexp.MustCompile(`^OTEL_EXPORTER_OTLP_(METRICS_)?(CERTIFICATE|CLIENT_CERTIFICATE|CLIENT_KEY)$`)
 
 // Detach is the first step's process.
 func Detach(dir string) error {

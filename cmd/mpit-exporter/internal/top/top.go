@@ -1,8 +1,8 @@
 // Package top draws what "mpit-exporter top" shows of the jobs of a node: a verdict on each, and of one of them where
 // its time goes, in which calls of MPI and in which ranks.
 //
-// It asks nobody. Begin with View.Screen and View.Plain, which draw lines for any terminal or none; Screen is a
-// terminal that shows them.
+// It asks nobody. Begin with View.Screen and View.Plain, which draw lines for any terminal or none; OpenScreen and
+// Draw show them.
 package top
 
 import (
