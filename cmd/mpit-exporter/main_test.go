@@ -387,7 +387,7 @@ func TestErrorLines(t *testing.T) {
 		{"exec: not found in PATH", nil, []string{"exec", "--", "no-such-program"}, cli.NotFound,
 			"exec: no-such-program: not found in PATH"},
 		{"exec: no such file", nil, []string{"exec", "--", dir + "/none"}, cli.NotFound,
-			"exec: " + dir + "/none: no such file or directory"},
+			"exec: " + dir + "/none: no such file"},
 		{"exec: not executable", nil, []string{"exec", "--", file}, cli.NotExecutable,
 			"exec: " + file + ": permission denied; is it executable?"},
 		{"exec: a directory", nil, []string{"exec", "--", dir}, cli.NotExecutable,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
@@ -159,17 +160,15 @@ type inquiry struct {
 // take turns, in an order that changes. Of a job that an exporter doesn't answer for there is none: what isn't seen
 // isn't judged.
 func (s *Several) reports(ctx context.Context, nodes map[whose][]string) (reports []*job.Report) {
-	room := make(chan struct{}, atOnce)
 	var mu sync.Mutex // guards inquiries and reports
-	var asking sync.WaitGroup
+	var asking errgroup.Group
+	asking.SetLimit(atOnce)
 	jobs := inTurns(slices.Collect(maps.Keys(nodes)), func(of whose) string { return of.user })
 	s.unanswered.WithLabelValues(byMany).Add(float64(max(len(jobs)-maxJobs, 0)))
 	for _, of := range jobs[:min(len(jobs), maxJobs)] {
 		about := &inquiry{left: len(nodes[of])}
 		for _, node := range nodes[of] {
-			room <- struct{}{}
-			asking.Go(func() {
-				defer func() { <-room }()
+			asking.Go(func() error {
 				parts, err := s.ask(ctx, of, node)
 				mu.Lock()
 				defer mu.Unlock()
@@ -178,10 +177,11 @@ func (s *Several) reports(ctx context.Context, nodes map[whose][]string) (report
 				if about.left == 0 && !about.missing {
 					reports = append(reports, merge(about.parts)...)
 				}
+				return nil // it is counted
 			})
 		}
 	}
-	asking.Wait()
+	_ = asking.Wait()
 	return reports
 }
 

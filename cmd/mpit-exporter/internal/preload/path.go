@@ -22,7 +22,7 @@ func lookProgram(name string) (string, error) {
 		}
 		return "", cli.Errorf(cli.NotFound, "exec: %s: not found in PATH", name)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return "", cli.Errorf(cli.NotFound, "exec: %s: %w", name, errors.Unwrap(err))
+		return "", cli.Errorf(cli.NotFound, "exec: %s: no such file", name)
 	case errors.Is(err, fs.ErrPermission):
 		return "", cli.Errorf(cli.NotExecutable, "exec: %s: permission denied; is it executable?", name)
 	}
