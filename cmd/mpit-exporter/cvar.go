@@ -160,7 +160,6 @@ func writeCvar(w io.Writer, set bool, a *control.Answer) error {
 	if len(a.Ranks) == 0 {
 		return nil
 	}
-	t := table.New(w)
 	title := a.Name
 	if a.Object != nil {
 		title += " of " + a.Object.String()
@@ -172,7 +171,7 @@ func writeCvar(w io.Writer, set bool, a *control.Answer) error {
 	if a.World != "" {
 		title += ", world " + a.World
 	}
-	fmt.Fprintln(t, mapping.OneLine(title))
+	fmt.Fprintln(w, mapping.OneLine(title))
 	value := func(v *string) string {
 		if v == nil {
 			return "?"
@@ -182,19 +181,19 @@ func writeCvar(w io.Writer, set bool, a *control.Answer) error {
 		}
 		return *v
 	}
+	heads := []string{"RANK", "VALUE"}
 	if set {
-		table.Row(t, "RANK", "STATE", "OLD", "NOW", "ERROR")
-	} else {
-		table.Row(t, "RANK", "VALUE")
+		heads = []string{"RANK", "STATE", "OLD", "NOW", "ERROR"}
 	}
+	var rows [][]string
 	for i := range a.Ranks {
 		r := &a.Ranks[i]
+		row := table.Clean(strconv.Itoa(r.Rank), value(r.Value))
 		if set {
-			table.Row(t, strconv.Itoa(r.Rank), r.State, table.Shorten(mapping.OneLine(value(r.Old)), table.MaxCell),
-				table.Shorten(mapping.OneLine(value(r.Value)), table.MaxCell), r.Error)
-		} else {
-			table.Row(t, strconv.Itoa(r.Rank), value(r.Value))
+			row = table.Clean(row[0], r.State, table.Shorten(mapping.OneLine(value(r.Old)), table.MaxCell),
+				table.Shorten(row[1], table.MaxCell), r.Error)
 		}
+		rows = append(rows, row)
 	}
-	return t.Flush()
+	return table.Write(w, heads, rows)
 }

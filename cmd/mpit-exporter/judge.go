@@ -104,8 +104,8 @@ func (c *judgeCommand) run(ctx context.Context, std cli.Stdio) error {
 // judgePages are its metrics, whether it lives, and a page that leads to both.
 func judgePages(jobs *judge.Several) (http.Handler, error) {
 	own := prometheus.NewRegistry()
-	own.MustRegister(jobs, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versioncollector.NewCollector("mpit_judge"))
+	own.MustRegister(append(jobs.Collectors(), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), versioncollector.NewCollector("mpit_judge"))...)
 	front, err := web.NewLandingPage(web.LandingConfig{
 		Name: cli.ProgramName + " judge", Version: version.Info(), Profiling: "false",
 		Links: []web.LandingLinks{{Address: "/metrics", Text: "Metrics"}, {Address: "/-/healthy", Text: "Health"}},

@@ -120,7 +120,7 @@ func (c *reportCommand) writeComparison(ctx context.Context, std cli.Stdio) erro
 	case err != nil:
 		return err
 	case c.output == "json":
-		return report.JSON(compared, std.Out)
+		return cli.WriteJSON(std.Out, compared)
 	}
 	return report.Comparison(compared, std.Out, table.Columns(std.Out))
 }

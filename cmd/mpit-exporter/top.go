@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/gdamore/tcell/v3"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
@@ -68,7 +70,7 @@ func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 	if err != nil {
 		return fmt.Errorf("top: %w", err)
 	}
-	defer s.Close()
+	defer s.Fini()
 	return c.show(ctx, s)
 }
 
@@ -178,36 +180,34 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// show is write for a terminal. An exporter that is away is waited for: it may be on its way back. One that is slow
-// isn't asked twice at once.
-func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
+// show is write for a terminal. An exporter that is away is waited for: it may be on its way back.
+func (c *topCommand) show(ctx context.Context, screen tcell.Screen) error {
 	type answer struct {
 		reports []*job.Report
 		err     error
 	}
-	var s topState
+	answers, now := make(chan answer), make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(ctx)
-	answers := make(chan answer)
-	asking := false
-	ask := func() {
-		if asking {
-			return
-		}
-		asking = true
-		go func() {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	asking.Go(func() { // one question after the other
+		tick := time.NewTicker(c.interval)
+		defer tick.Stop()
+		for ctx.Err() == nil {
 			reports, err := c.look(ctx)
-			answers <- answer{reports, err}
-		}()
-	}
-	defer func() {
-		cancel()
-		if asking {
-			<-answers
+			select {
+			case answers <- answer{reports, err}:
+			case <-ctx.Done():
+			}
+			select {
+			case <-tick.C:
+			case <-now:
+			case <-ctx.Done():
+			}
 		}
-	}()
-	ask()
-	tick := time.NewTicker(c.interval)
-	defer tick.Stop()
+	})
+	var s topState
 	shown, help := 0, false
 	trouble := "asking " + mapping.OneLine(cmp.Or(c.prometheus, c.exporter.URL)) + " …"
 	for {
@@ -216,12 +216,11 @@ func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
 		if help {
 			drawn = top.Help()
 		}
-		screen.Draw(drawn, trouble)
+		top.Draw(screen, drawn, trouble)
 		select {
 		case <-ctx.Done():
 			return nil
 		case a := <-answers:
-			asking = false
 			var exit *cli.Error
 			switch {
 			case errors.As(a.err, &exit):
@@ -235,7 +234,7 @@ func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
 					return nil
 				}
 			}
-		case e := <-screen.Events():
+		case e := <-screen.EventQ():
 			key := top.Key(e)
 			switch {
 			case top.Gone(e), slices.Contains([]string{"q", "Q", "Ctrl-C", "Ctrl-D"}, key):
@@ -245,12 +244,13 @@ func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
 			case key == "?", key == "h":
 				help = true
 			case key == " ":
-				ask()
+				select {
+				case now <- struct{}{}:
+				default: // it is asked already
+				}
 			default:
 				s.obey(key)
 			}
-		case <-tick.C:
-			ask()
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
@@ -22,7 +23,9 @@ import (
 func TestTopInAPipe(t *testing.T) {
 	t.Parallel() // it waits for new values, twice
 	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
-	keepConnected(t, e.socket, mpittest.New(cmdtest.RankConfig(0, "steps\x1b[31m")))
+	keepConnected(t, e.socket, mpittest.New(mpittest.Config{Hello: mpit.Hello{Size: 8},
+		Variables: []mpit.Variable{{Name: "steps\x1b[31m", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong,
+			DatatypeBytes: 8}}}))
 	e.awaitRanks(t, 1)
 	out := runBinary(t, cleanEnviron(), "top", "--url="+e.url, "--interval=200ms", "--count=2")
 	assert.Zero(t, out.status, out.stderr)

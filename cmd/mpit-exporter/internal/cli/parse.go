@@ -9,14 +9,6 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 )
 
-// Wordy is the value of a switch that may also be given words: --calls, --no-calls, --calls=sizes.
-type Wordy interface {
-	kingpin.Value
-	IsBoolFlag() bool
-	// SetWords takes what stands behind the equals sign, before Set is given "true".
-	SetWords(words string) error
-}
-
 // Parse parses the arguments and returns the name of the subcommand that they select. Its errors end the program with
 // the status Usage, and say whose help to read.
 func Parse(app *kingpin.Application, args []string) (command string, err error) {
@@ -78,28 +70,24 @@ func meant(app *kingpin.Application, args []string, err error) string {
 	return fmt.Sprintf("; did you mean %s%s?", dashes, best)
 }
 
-// distance is how many letters are missing, too many, wrong or exchanged with their neighbour.
+// distance is how many letters are missing, too many or wrong.
 func distance(a, b string) int {
-	before, last := []int(nil), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
 	}
 	for i := range len(a) {
-		row := []int{i + 1}
+		diagonal := row[0]
+		row[0] = i + 1
 		for j := range len(b) {
-			wrong := 1
-			if a[i] == b[j] {
-				wrong = 0
+			d := diagonal
+			if a[i] != b[j] {
+				d = 1 + min(diagonal, row[j], row[j+1])
 			}
-			d := min(last[j]+wrong, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				d = min(d, before[j-1]+1)
-			}
-			row = append(row, d)
+			diagonal, row[j+1] = row[j+1], d
 		}
-		before, last = last, row
 	}
-	return last[len(b)]
+	return row[len(b)]
 }
 
 // naming puts the flag in front of what the parser says of its value alone.
@@ -125,7 +113,8 @@ func naming(app *kingpin.Application, args []string, err error) error {
 
 // takeValues hands the values of switches over, and returns args without them, as kingpin would take them for
 // arguments: exec --calls=1 would run a program 1. A value for a switch that takes none is an error. What belongs to a
-// program that is started is not looked at.
+// program that is started is not looked at. A switch that may be given words, as in --calls, --no-calls and
+// --calls=sizes, has a value with SetWords, which is called before Set("true").
 func takeValues(app *kingpin.Application, args []string) (left []string, err error) {
 	left = slices.Clone(args)
 	parsed, _ := app.ParseContext(args)
@@ -152,7 +141,7 @@ func takeValues(app *kingpin.Application, args []string) (left []string, err err
 		switch {
 		case flag == nil:
 		case flag.IsBoolFlag() && valued:
-			value, wordy := flag.Value.(Wordy)
+			value, wordy := flag.Value.(interface{ SetWords(words string) error })
 			if !wordy || name != flag.Name {
 				return left, fmt.Errorf("--%s takes no value: write --%s or --no-%s", name, flag.Name, flag.Name)
 			}

@@ -13,9 +13,6 @@ import (
 
 	lowlevel "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mpit-exporter/mpit-exporter/mpit"
-	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // Patience bounds failures on a loaded machine; no test measures time.
@@ -51,17 +48,6 @@ func NeedLandlock(t *testing.T) {
 	}
 }
 
-// RankConfig is a rank with one variable.
-func RankConfig(rank int, variable string) mpittest.Config {
-	return mpittest.Config{
-		Hello: mpit.Hello{Rank: rank, Size: 8, LibraryVersion: "Open MPI v4.1.4"},
-		Variables: []mpit.Variable{{Name: variable, Class: mpit.ClassCounter,
-			Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8}},
-		ControlVariables: []mpit.ControlVariable{{Name: "control", Datatype: mpit.DatatypeInt, HasValue: true,
-			Values: []uint64{1}}},
-	}
-}
-
 // Request is a handler's answer; header are names and values in turn.
 func Request(handler http.Handler, method, path string, header ...string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, path, http.NoBody)
@@ -81,19 +67,4 @@ func WithoutOTLP(t *testing.T) {
 			t.Setenv(name, "")
 		}
 	}
-}
-
-// Sleeper is a process that lives until its stdin is closed.
-func Sleeper(t *testing.T) (pid int, end func()) {
-	t.Helper()
-	cmd := exec.Command("cat")
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	end = func() {
-		_ = stdin.Close()
-		_ = cmd.Wait()
-	}
-	t.Cleanup(end)
-	return cmd.Process.Pid, end
 }

@@ -120,13 +120,12 @@ func (x *Flags) write(w io.Writer, mapper *variables.Mapper, v mpit.Variable) er
 		fmt.Fprintf(w, "It is left out (%s).\n\n", reason)
 	}
 	decisions, unsure := mapper.Explain(x.library, v)
-	t := table.New(w)
-	table.Row(t, "PROPERTY", "DECIDED BY", "VALUE")
+	var rows [][]string
 	for _, d := range decisions {
-		table.Row(t, d.Property, d.By, d.Value)
+		rows = append(rows, table.Clean(d.Property, d.By, d.Value))
 	}
-	table.Row(t, "all else", "its class", "")
-	if err := t.Flush(); err != nil {
+	rows = append(rows, table.Clean("all else", "its class", ""))
+	if err := table.Write(w, []string{"PROPERTY", "DECIDED BY", "VALUE"}, rows); err != nil {
 		return err
 	}
 	if len(unsure) > 0 {

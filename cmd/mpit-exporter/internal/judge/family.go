@@ -47,20 +47,15 @@ func families(reports []*job.Report) []*dto.MetricFamily {
 
 // inTurns puts the first of each user's before the second of any, and so on.
 func inTurns[T any](list []T, user func(T) string) []T {
-	type turn struct {
-		n  int
-		of T
+	had, turns := map[string]int{}, [][]T{}
+	for _, of := range list {
+		n := had[user(of)]
+		if had[user(of)]++; n == len(turns) {
+			turns = append(turns, nil)
+		}
+		turns[n] = append(turns[n], of)
 	}
-	had, turns := map[string]int{}, make([]turn, len(list))
-	for i, of := range list {
-		had[user(of)]++
-		turns[i] = turn{had[user(of)], of}
-	}
-	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.n, b.n) })
-	for i := range turns {
-		list[i] = turns[i].of
-	}
-	return list
+	return slices.Concat(turns...)
 }
 
 // series is a job's: rank and node are of the one that the others wait for, empty where none is named.

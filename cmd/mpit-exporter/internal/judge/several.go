@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
@@ -42,8 +43,8 @@ and on (jobid, user) (mpit_call_running_seconds{%%[1]s} > %v or mpit_rank_up{%%[
 and on (jobid, user) count by (jobid, user) (count by (instance, jobid, user) (mpit_rank_up{%%[1]s})) > 1`,
 	job.Waiting.Seconds(), job.Efficient)
 
-// Several judges the conspicuous jobs on several nodes. It is a prometheus.Collector of how that goes, and a
-// prometheus.Gatherer of verdicts, both safe for concurrent use; Look is for one goroutine.
+// Several judges the conspicuous jobs on several nodes. It is a prometheus.Gatherer of verdicts, safe for concurrent
+// use; Look is for one goroutine.
 type Several struct {
 	prometheus *url.URL
 	exporter   string // address with Instance in it
@@ -89,14 +90,9 @@ const (
 	byMany       = "jobs" // there are more than maxJobs: of the rest no exporter is asked
 )
 
-// Describe implements prometheus.Collector.
-func (s *Several) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, to) }
-
-// Collect implements prometheus.Collector.
-func (s *Several) Collect(to chan<- prometheus.Metric) {
-	s.jobs.Collect(to)
-	s.ended.Collect(to)
-	s.unanswered.Collect(to)
+// Collectors are metrics of how it goes.
+func (s *Several) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{s.jobs, s.ended, s.unanswered}
 }
 
 // Gather implements prometheus.Gatherer: what the last look found.
@@ -155,8 +151,6 @@ func (s *Several) nodes(ctx context.Context) (map[whose][]string, error) {
 
 // inquiry is about a job: the parts that its exporters have told, and how many have yet to.
 type inquiry struct {
-	whose
-
 	parts   []*job.Report
 	left    int
 	missing bool // one has not answered
@@ -166,40 +160,28 @@ type inquiry struct {
 // take turns, in an order that changes. Of a job that an exporter doesn't answer for there is none: what isn't seen
 // isn't judged.
 func (s *Several) reports(ctx context.Context, nodes map[whose][]string) (reports []*job.Report) {
-	type question struct {
-		of   *inquiry
-		node string
-	}
-	questions := make(chan question)
 	var mu sync.Mutex // guards inquiries and reports
-	var asking sync.WaitGroup
-	for range atOnce {
-		asking.Go(func() {
-			for q := range questions {
-				parts, err := s.ask(ctx, q.of.whose, q.node)
-				mu.Lock()
-				q.of.parts, q.of.left = append(q.of.parts, parts...), q.of.left-1
-				q.of.missing = q.of.missing || err != nil
-				if parts = q.of.parts; q.of.left == 0 && !q.of.missing {
-					reports = append(reports, merge(parts)...)
-				}
-				if q.of.left == 0 {
-					q.of.parts = nil
-				}
-				mu.Unlock()
-			}
-		})
-	}
+	var asking errgroup.Group
+	asking.SetLimit(atOnce)
 	jobs := inTurns(slices.Collect(maps.Keys(nodes)), func(of whose) string { return of.user })
 	s.unanswered.WithLabelValues(byMany).Add(float64(max(len(jobs)-maxJobs, 0)))
 	for _, of := range jobs[:min(len(jobs), maxJobs)] {
-		about := &inquiry{whose: of, left: len(nodes[of])}
+		about := &inquiry{left: len(nodes[of])}
 		for _, node := range nodes[of] {
-			questions <- question{about, node}
+			asking.Go(func() error {
+				parts, err := s.ask(ctx, of, node)
+				mu.Lock()
+				defer mu.Unlock()
+				about.parts, about.left = append(about.parts, parts...), about.left-1
+				about.missing = about.missing || err != nil
+				if about.left == 0 && !about.missing {
+					reports = append(reports, merge(about.parts)...)
+				}
+				return nil // it is counted
+			})
 		}
 	}
-	close(questions)
-	asking.Wait()
+	_ = asking.Wait()
 	return reports
 }
 

@@ -26,50 +26,48 @@ const maxObjects = 50
 
 // Write writes the parts of a catalogue that are selected. A description stands last in its line, whole.
 func Write(w io.Writer, c *api.Catalogue, s Selection) error {
-	t := table.New(w)
-	fmt.Fprintf(t, "%s\n", mapping.OneLine(title(&c.Rank, fmt.Sprintf("as in rank %d of %d", c.Rank.Rank,
+	var t strings.Builder
+	fmt.Fprintf(&t, "%s\n", mapping.OneLine(title(&c.Rank, fmt.Sprintf("as in rank %d of %d", c.Rank.Rank,
 		c.Rank.WorldSize))))
 	if s.Short() {
-		table.Row(t, "NAME", "BIND", "METRIC", "DESCRIPTION")
+		var rows [][]string
 		for i := range c.Variables {
 			v := &c.Variables[i]
-			table.Row(t, v.Name, bindCell(v.Bind), metricCell(v), v.Description)
+			rows = append(rows, table.Clean(v.Name, bindCell(v.Bind), metricCell(v), v.Description))
 		}
+		_ = table.Write(&t, []string{"NAME", "BIND", "METRIC", "DESCRIPTION"}, rows)
 	}
 	if s.variables() {
-		writeVariables(t, c.Variables)
+		writeVariables(&t, c.Variables)
 	}
 	if s.controlVariables() {
-		writeControlVariables(t, c.ControlVariables, s.ControlVariables && !s.All)
+		writeControlVariables(&t, c.ControlVariables, s.ControlVariables && !s.All)
 	}
 	if s.categories() {
 		stamp := ""
 		if c.CategoryStamp != nil {
 			stamp = fmt.Sprintf(", stamp %d", *c.CategoryStamp)
 		}
-		fmt.Fprintf(t, "\nCATEGORIES (%d)%s\n", len(c.Categories), stamp)
-		if len(c.Categories) > 0 {
-			table.Row(t, "NAME", "VARIABLES", "CVARS", "SUBCATEGORIES", "DESCRIPTION")
-		}
-		writeTree(t, c.Categories)
+		fmt.Fprintf(&t, "\nCATEGORIES (%d)%s\n", len(c.Categories), stamp)
+		_ = table.Write(&t, []string{"NAME", "VARIABLES", "CVARS", "SUBCATEGORIES", "DESCRIPTION"}, treeOf(c.Categories))
 	}
 	if s.objects() {
-		writeObjects(t, c)
+		writeObjects(&t, c)
 	}
-	fmt.Fprintln(t)
-	return t.Flush()
+	_, err := io.WriteString(w, t.String()+"\n")
+	return err
 }
 
-func writeVariables(t io.Writer, all []api.VariableStatus) {
+func writeVariables(t *strings.Builder, all []api.VariableStatus) {
 	fmt.Fprintf(t, "\nPERFORMANCE VARIABLES (%d)\n", len(all))
-	if len(all) > 0 {
-		table.Row(t, "NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES", "DESCRIPTION")
-	}
+	var rows [][]string
 	for i := range all {
 		v := &all[i]
-		table.Row(t, v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(), stateCell(v),
-			metricCell(v), listCell(v.Categories), v.Description)
+		rows = append(rows, table.Clean(v.Name, classCell(v), v.Verbosity.String(), v.Bind.String(), v.Datatype.String(),
+			stateCell(v), metricCell(v), listCell(v.Categories), v.Description))
 	}
+	_ = table.Write(t, []string{"NAME", "CLASS", "VERBOSITY", "BIND", "DATATYPE", "STATE", "METRIC", "CATEGORIES",
+		"DESCRIPTION"}, rows)
 	if slices.ContainsFunc(all, func(v api.VariableStatus) bool { return v.OnRequest }) {
 		fmt.Fprintln(t, "on request: opened by exec --monitoring or a rule with open: true; counts from then on, and "+
 			"each message costs more")
@@ -78,17 +76,15 @@ func writeVariables(t io.Writer, all []api.VariableStatus) {
 
 // writeControlVariables writes all, or shortly those that aren't constants: in Open MPI these are mostly versions of
 // its parts.
-func writeControlVariables(t io.Writer, all []api.ControlVariableStatus, short bool) {
+func writeControlVariables(t *strings.Builder, all []api.ControlVariableStatus, short bool) {
 	heads := []string{"NAME", "VALUE", "SCOPE", "VERBOSITY", "BIND", "DATATYPE", "ENUMERATION", "CATEGORIES"}
 	if short {
 		heads = heads[:3]
 	} else {
 		fmt.Fprintf(t, "\nCONTROL VARIABLES (%d)\n", len(all))
 	}
-	if short || len(all) > 0 {
-		table.Row(t, append(slices.Clone(heads), "DESCRIPTION")...)
-	}
 	constants := 0
+	var rows [][]string
 	for i := range all {
 		v := &all[i]
 		if short && v.Scope == mpit.ScopeConstant {
@@ -97,20 +93,18 @@ func writeControlVariables(t io.Writer, all []api.ControlVariableStatus, short b
 		}
 		cells := []string{v.Name, valueCell(v.Value, v.Code), v.Scope.String(), v.Verbosity.String(), v.Bind.String(),
 			v.Datatype.String(), enumCell(v.Enum), listCell(v.Categories)}[:len(heads)]
-		table.Row(t, append(cells, v.Description)...)
-		for j := range v.Objects {
-			writeObjectValue(t, &v.Objects[j], len(heads)-1)
+		rows = append(rows, table.Clean(append(cells, v.Description)...))
+		for _, o := range v.Objects { // a line for the value on each, with its name and value alone
+			cells := make([]string, len(heads)+1)
+			cells[0] = "└ " + cmp.Or(mapping.OneLine(o.Name), fmt.Sprintf("object %d", o.ID))
+			cells[1] = valueCell(o.Value, o.Code)
+			rows = append(rows, cells)
 		}
 	}
+	_ = table.Write(t, append(heads, "DESCRIPTION"), rows)
 	if constants > 0 {
 		fmt.Fprintf(t, "%s left out (--all)\n", units.Count(constants, "constant"))
 	}
-}
-
-// writeObjectValue writes a control variable's value on an object, with so many cells behind it.
-func writeObjectValue(t io.Writer, o *api.ObjectValueStatus, cells int) {
-	table.Row(t, append([]string{"└ " + cmp.Or(mapping.OneLine(o.Name), fmt.Sprintf("object %d", o.ID)),
-		valueCell(o.Value, o.Code)}, make([]string, cells)...)...)
 }
 
 // bindCell is what kind of object a variable is of.
@@ -122,34 +116,28 @@ func bindCell(b mpit.Bind) string {
 }
 
 // writeObjects writes the objects of each kind, the first ones of many.
-func writeObjects(t io.Writer, c *api.Catalogue) {
+func writeObjects(t *strings.Builder, c *api.Catalogue) {
 	byKind := map[string][]*api.ObjectStatus{}
-	var kinds []string
 	for i := range c.Objects {
 		o := &c.Objects[i]
-		if byKind[o.Kind] == nil {
-			kinds = append(kinds, o.Kind)
-		}
 		byKind[o.Kind] = append(byKind[o.Kind], o)
 	}
-	slices.Sort(kinds)
 	fmt.Fprintf(t, "\nOBJECTS (%d)\n", len(c.Objects))
-	if len(c.Objects) > 0 {
-		table.Row(t, "KIND", "NAME", "SIZE", "RANK", "ON", "DETAILS")
-	}
-	for _, kind := range kinds {
+	var rows [][]string
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
 		list := byKind[kind]
 		for _, o := range list[:min(len(list), maxObjects)] {
 			on := o.On
 			if on == "" && o.OnID != 0 {
 				on = fmt.Sprintf("object %d", o.OnID)
 			}
-			table.Row(t, kind, o.Name, numberCell(o.Size), numberCell(o.Rank), on, detailCell(o))
+			rows = append(rows, table.Clean(kind, o.Name, numberCell(o.Size), numberCell(o.Rank), on, detailCell(o)))
 		}
 		if more := len(list) - maxObjects; more > 0 {
-			table.Row(t, kind, fmt.Sprintf("and %d more", more), "", "", "", "")
+			rows = append(rows, table.Clean(kind, fmt.Sprintf("and %d more", more), "", "", "", ""))
 		}
 	}
+	_ = table.Write(t, []string{"KIND", "NAME", "SIZE", "RANK", "ON", "DETAILS"}, rows)
 	if c.ObjectsMissing > 0 {
 		fmt.Fprintf(t, "%d more were not tracked: MPIT_AGENT_MAX_OBJECTS lived at the time\n", c.ObjectsMissing)
 	}

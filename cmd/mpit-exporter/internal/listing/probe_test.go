@@ -32,10 +32,10 @@ func TestListedRanks(t *testing.T) {
 		assert.NoError(t, <-served)
 	}()
 
-	stalled := mpittest.New(cmdtest.RankConfig(7, "stalled"))
+	stalled := mpittest.New(rankConfig(7, "stalled"))
 	stalled.Stall(true)
-	first := mpittest.New(cmdtest.RankConfig(0, "first"))
-	second := mpittest.New(cmdtest.RankConfig(1, "second"))
+	first := mpittest.New(rankConfig(0, "first"))
+	second := mpittest.New(rankConfig(1, "second"))
 	require.NoError(t, first.Connect(ctx, socket))
 	defer func() { _ = first.Close() }()
 	require.Eventually(t, func() bool {
@@ -66,4 +66,15 @@ func TestListedRanks(t *testing.T) {
 	assert.Len(t, c.ControlVariables, 1)
 	require.Len(t, c.Objects, 1)
 	assert.Equal(t, "halo", c.Objects[0].Name)
+}
+
+// rankConfig is a rank with one variable.
+func rankConfig(rank int, variable string) mpittest.Config {
+	return mpittest.Config{
+		Hello: mpit.Hello{Rank: rank, Size: 8, LibraryVersion: "Open MPI v4.1.4"},
+		Variables: []mpit.Variable{{Name: variable, Class: mpit.ClassCounter,
+			Datatype: mpit.DatatypeUnsignedLong, DatatypeBytes: 8}},
+		ControlVariables: []mpit.ControlVariable{{Name: "control", Datatype: mpit.DatatypeInt, HasValue: true,
+			Values: []uint64{1}}},
+	}
 }

@@ -21,18 +21,17 @@ const (
 // listedRanks gathers what the ranks of the program say. One of them is enough, but which one lives long enough is
 // not known beforehand.
 type listedRanks struct {
-	mapper  *variables.Mapper
-	reading chan struct{} // held while a rank is read: one after the other
-	last    chan struct{} // gets a token when a last sample has come that is worth it
+	mapper *variables.Mapper
+	last   chan struct{} // gets a token when a last sample has come that is worth it
 
-	mu    sync.Mutex
+	mu    sync.Mutex     // held while a rank is read: one after the other
 	id    mpit.RankID    // of the rank that is listed
 	whole *api.Catalogue // nil: it has not been read
 	final *api.Catalogue // of its last sample, or of the first that came where none has been read
 }
 
 func newListedRanks(mapper *variables.Mapper) *listedRanks {
-	return &listedRanks{mapper: mapper, reading: make(chan struct{}, 1), last: make(chan struct{}, 1)}
+	return &listedRanks{mapper: mapper, last: make(chan struct{}, 1)}
 }
 
 // handle serves one connection; it is mpit.Listener.Serve's.
@@ -53,18 +52,9 @@ func (l *listedRanks) handle(ctx context.Context, s *mpit.Session) {
 
 // read reads the rank's catalogue, unless another rank's has been read.
 func (l *listedRanks) read(ctx context.Context, s *mpit.Session) {
-	select {
-	case l.reading <- struct{}{}:
-	case <-s.Done():
-		return
-	case <-ctx.Done():
-		return
-	}
-	defer func() { <-l.reading }()
 	l.mu.Lock()
-	had := l.whole != nil
-	l.mu.Unlock()
-	if had {
+	defer l.mu.Unlock()
+	if l.whole != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, catalogueTimeout)
@@ -73,8 +63,6 @@ func (l *listedRanks) read(ctx context.Context, s *mpit.Session) {
 	if err != nil {
 		return // it has ended too early, or hangs: another rank, or the last sample, will do
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if id := s.Hello().ID; l.id != id {
 		l.id, l.final = id, nil
 	}
@@ -98,11 +86,9 @@ func (l *listedRanks) takeFinal(s *mpit.Session, sample *mpit.Sample) {
 
 // awaitLastWords waits for the last sample that takeFinal would keep.
 func (l *listedRanks) awaitLastWords(ctx context.Context) {
-	timer := time.NewTimer(lastWordsTimeout)
-	defer timer.Stop()
 	select {
 	case <-l.last:
-	case <-timer.C:
+	case <-time.After(lastWordsTimeout):
 	case <-ctx.Done():
 	}
 }

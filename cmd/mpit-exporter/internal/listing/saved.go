@@ -110,17 +110,11 @@ func Compare(w io.Writer, path string, before, now *Saved) (equal bool, err erro
 	slices.SortFunc(c.rows, func(a, b []string) int {
 		return cmp.Or(place(a[0])-place(b[0]), place(a[1])-place(b[1]), slices.Compare(a, b))
 	})
-	t := table.New(w)
-	if len(c.rows) > 0 {
-		table.Row(t, "CHANGE", "KIND", "NAME", "CLASS", "DETAILS")
-	}
-	for _, row := range c.rows {
-		table.Row(t, row...)
-	}
-	table.Line(t, fmt.Sprintf("%d came, %d went, %d changed, %d are equal: %s in %s, %s now", c.came, c.went, c.changed,
+	err = table.Write(w, []string{"CHANGE", "KIND", "NAME", "CLASS", "DETAILS"}, c.rows)
+	_, last := fmt.Fprintf(w, "%d came, %d went, %d changed, %d are equal: %s in %s, %s now\n", c.came, c.went, c.changed,
 		c.equal, mapping.OneLine(libraryTitle(before.Library, before.LibraryVersion)), path,
-		mapping.OneLine(libraryTitle(now.Library, now.LibraryVersion))))
-	return len(c.rows) == 0, t.Flush()
+		mapping.OneLine(libraryTitle(now.Library, now.LibraryVersion)))
+	return len(c.rows) == 0, errors.Join(err, last)
 }
 
 // compare compares entries of a kind by name and class. One whose class is gone, and another of its name new, has
@@ -128,7 +122,7 @@ func Compare(w io.Writer, path string, before, now *Saved) (equal bool, err erro
 func (c *comparison) compare(kind string, before, now []entry) {
 	note := func(count *int, change string, e entry, details string) {
 		*count++
-		c.rows = append(c.rows, []string{change, kind, e.text("name"), e.text("class"), details})
+		c.rows = append(c.rows, table.Clean(change, kind, e.text("name"), e.text("class"), details))
 	}
 	left := map[string][]entry{} // by name
 	for _, e := range before {

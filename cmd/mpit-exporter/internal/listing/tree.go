@@ -3,12 +3,10 @@ package listing
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -22,15 +20,14 @@ const (
 // categoryTree shows categories under their parents. One with several parents stands under each of them, and what is
 // in it under the first.
 type categoryTree struct {
-	w      io.Writer
 	byName map[string]*api.CategoryStatus
 	shown  map[string]bool
-	rows   int
+	rows   [][]string
 	left   int // rows over the bound
 }
 
-func writeTree(w io.Writer, categories []api.CategoryStatus) {
-	t := &categoryTree{w: w, byName: map[string]*api.CategoryStatus{}, shown: map[string]bool{}}
+func treeOf(categories []api.CategoryStatus) (rows [][]string) {
+	t := &categoryTree{byName: map[string]*api.CategoryStatus{}, shown: map[string]bool{}}
 	for i := range categories {
 		if c := &categories[i]; t.byName[c.Name] == nil {
 			t.byName[c.Name] = c
@@ -50,8 +47,9 @@ func writeTree(w io.Writer, categories []api.CategoryStatus) {
 		}
 	}
 	if t.left > 0 {
-		table.Line(w, fmt.Sprintf("and %d more lines", t.left))
+		t.rows = append(t.rows, []string{fmt.Sprintf("and %d more lines", t.left)})
 	}
+	return t.rows
 }
 
 // show writes a category and, the first time, what is in it. first stands before its own line, rest before those of
@@ -59,7 +57,7 @@ func writeTree(w io.Writer, categories []api.CategoryStatus) {
 func (t *categoryTree) show(c, parent *api.CategoryStatus, first, rest string) {
 	again := t.shown[c.Name]
 	t.shown[c.Name] = true
-	if t.rows++; t.rows > maxTreeRows {
+	if len(t.rows) >= maxTreeRows {
 		t.left++
 		return
 	}
@@ -78,9 +76,8 @@ func (t *categoryTree) show(c, parent *api.CategoryStatus, first, rest string) {
 	case len(others) > 0:
 		name += " (also under " + listCell(others) + ")"
 	}
-	table.Line(t.w, first+name, strconv.Itoa(len(c.Variables)), strconv.Itoa(len(c.ControlVariables)),
-		strconv.Itoa(len(c.Subcategories)),
-		cmp.Or(mapping.OneLine(c.Description), "-"))
+	t.rows = append(t.rows, []string{first + name, strconv.Itoa(len(c.Variables)), strconv.Itoa(len(c.ControlVariables)),
+		strconv.Itoa(len(c.Subcategories)), mapping.OneLine(c.Description)})
 	if again {
 		return
 	}
@@ -91,7 +88,7 @@ func (t *categoryTree) show(c, parent *api.CategoryStatus, first, rest string) {
 		}
 	}
 	if len(children) > 0 && utf8.RuneCountInString(rest) >= 2*maxTreeDepth {
-		table.Line(t.w, rest+"└ …")
+		t.rows = append(t.rows, []string{rest + "└ …"})
 		return
 	}
 	for i, child := range children {

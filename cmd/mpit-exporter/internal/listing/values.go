@@ -64,11 +64,12 @@ func WriteValues(w io.Writer, list *api.ValueList) error {
 		to.cut += all.Cut
 		to.add(together, all.Variables)
 	}
-	t := table.New(w)
+	var text strings.Builder
 	for _, one := range order {
-		one.write(t)
+		one.write(&text)
 	}
-	return t.Flush()
+	_, err := io.WriteString(w, text.String())
+	return err
 }
 
 func (w *world) add(rank int, variables []api.VariableValues) {
@@ -120,7 +121,7 @@ func objectOf(labels map[string]string) string {
 	return ""
 }
 
-func (w *world) write(t io.Writer) {
+func (w *world) write(t *strings.Builder) {
 	if w.first != nil {
 		fmt.Fprintf(t, "%s\n", mapping.OneLine(title(w.first, units.Count(w.ranks, "rank"))))
 	}
@@ -134,12 +135,12 @@ func (w *world) write(t io.Writer) {
 	if len(list) == 0 {
 		fmt.Fprintln(t, "No variable has a value: this library has none, or rules leave them out. exec --calls brings those "+
 			"of MPI calls.")
-	} else {
-		table.Row(t, "NAME", "ON", "VALUE", "OF")
 	}
+	var rows [][]string
 	for _, v := range list {
-		table.Row(t, v.name, v.on(), v.value(), v.of())
+		rows = append(rows, table.Clean(v.name, v.on(), v.value(), v.of()))
 	}
+	_ = table.Write(t, []string{"NAME", "ON", "VALUE", "OF"}, rows)
 	if w.cut > 0 {
 		fmt.Fprintf(t, "%d series had no room in the answer; choose with --rank\n", w.cut)
 	}

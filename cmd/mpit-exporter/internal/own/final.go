@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // pushAgain is the pause after a push that has failed, while ranks wait.
@@ -18,14 +20,17 @@ type finalPush struct {
 	wait time.Duration                     // how long a rank waits
 	log  *slog.Logger
 
-	turn      chan struct{} // has a token while somebody pushes
-	begun     atomic.Int64  // how many pushes have
-	delivered int64         // number of the last that was delivered; its is whose turn it is
+	turn      *semaphore.Weighted // to push
+	begun     atomic.Int64        // how many pushes have
+	delivered int64               // number of the last that was delivered; it belongs to the one whose turn it is
 }
 
-func newFinalPush(wait time.Duration, log *slog.Logger) *finalPush {
-	return &finalPush{wait: wait, log: log, turn: make(chan struct{}, 1)}
+func newFinalPush(wait time.Duration) *finalPush {
+	return &finalPush{wait: wait, turn: semaphore.NewWeighted(1)}
 }
+
+// also lets ranks wait for this, too. It comes before any await.
+func (f *finalPush) also(push func(ctx context.Context) error) { f.push = append(f.push, push) }
 
 // await returns when a push that has begun after its call has been delivered, or the wait is over.
 func (f *finalPush) await(ctx context.Context) {
@@ -33,9 +38,7 @@ func (f *finalPush) await(ctx context.Context) {
 	defer cancel()
 	came := f.begun.Load()
 	for delivered := false; !delivered; {
-		select {
-		case f.turn <- struct{}{}:
-		case <-ctx.Done():
+		if f.turn.Acquire(ctx, 1) != nil {
 			return
 		}
 		if delivered = f.delivered > came || f.deliver(ctx); !delivered {
@@ -44,7 +47,7 @@ func (f *finalPush) await(ctx context.Context) {
 			case <-ctx.Done():
 			}
 		}
-		<-f.turn
+		f.turn.Release(1)
 	}
 }
 

@@ -15,12 +15,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// launch is what the processes that one launcher has started on this node have in common: they share an exporter.
-type launch struct {
-	ID  identity.Identity // job and world as ranks have them on the page; its rank means nothing
-	Key string            // 16 hexadecimal digits: the name of its directory
-}
-
 // launchers are the processes whose children are ranks. Wrapper scripts may stand between the two.
 var launchers = []string{
 	"hydra_pmi_proxy", "hydra_bstrap_pr", "mpirun", "mpiexec", "orted", "orterun", "palsd", "prted", "prterun",
@@ -31,9 +25,10 @@ var launchers = []string{
 // maxAncestors bounds the walk to the launcher.
 const maxAncestors = 32
 
-// launchOf finds out which launch a process belongs to: by the scheduler's or launcher's own words where these name a
+// launchOf names the launch that a process belongs to, in 16 hexadecimal digits. The processes that one launcher has
+// started on this node share an exporter. It is known by the scheduler's or launcher's own words where these name a
 // launch, and by the launcher's process where they don't. pid is of the process, proc is /proc.
-func launchOf(env preload.Environment, host string, pid int, proc fs.FS) launch {
+func launchOf(env preload.Environment, host string, pid int, proc fs.FS) (key string) {
 	parent := StatOf(proc, pid).PPID
 	attributes := map[string]string{
 		"ppid": strconv.Itoa(parent), "ppid_started": strconv.FormatUint(StatOf(proc, parent).Started, 10),
@@ -47,13 +42,13 @@ func launchOf(env preload.Environment, host string, pid int, proc fs.FS) launch 
 			}
 		}
 	}
-	l := launch{ID: identity.FromHello(hello).ID}
+	id := identity.FromHello(hello).ID
 
 	// The host, because /tmp may be shared by nodes.
-	parts := []string{host, l.ID.JobID, l.ID.World}
-	if l.ID.World == local {
+	parts := []string{host, id.JobID, id.World}
+	if id.World == local {
 		// The parent's number stands for a launcher without a name, but may be a wrapper's, of this rank alone.
-		if l.ID.JobID == local {
+		if id.JobID == local {
 			parts[1] = ""
 		}
 		parts[2] = launcherOf(proc, pid)
@@ -68,8 +63,7 @@ func launchOf(env preload.Environment, host string, pid int, proc fs.FS) launch 
 	}
 	slices.Sort(servers)
 	sum := sha256.Sum256([]byte(strings.Join(append(parts, servers...), "\x00")))
-	l.Key = hex.EncodeToString(sum[:8])
-	return l
+	return hex.EncodeToString(sum[:8])
 }
 
 // launcherOf names the nearest ancestor of a process that is a launcher; its parent where none is. Ids are used

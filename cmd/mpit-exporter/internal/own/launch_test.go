@@ -6,8 +6,6 @@ import (
 	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 )
 
 // processes is a /proc with these, "name parent" by pid. They were started at a hundred times their number.
@@ -34,7 +32,7 @@ func TestLaunch(t *testing.T) {
 		200: "hydra_pmi_proxy 1", 201: "app 200", 202: "sh 200", 203: "app 202",
 		300: "bash 1", 301: "app 300", 302: "app 300", 310: "bash 1", 311: "app 310",
 	})
-	key := func(host string, pid int, env ...string) string { return launchOf(env, host, pid, proc).Key }
+	key := func(host string, pid int, env ...string) string { return launchOf(env, host, pid, proc) }
 	pmix := func(namespace, port string) []string {
 		return []string{"PMIX_NAMESPACE=" + namespace,
 			"PMIX_SERVER_URI2=" + namespace + ".0;tcp4://127.0.0.1:" + port, "PMIX_RANK=1"}
@@ -71,16 +69,11 @@ func TestLaunch(t *testing.T) {
 	assert.Equal(t, alone, key("node", 302), "two programs of one shell share one")
 	assert.NotEqual(t, alone, key("node", 311), "another shell")
 	assert.NotEqual(t, alone, key("node", 301, "MPIT_JOB_ID=mine"))
-
-	l := launchOf(preload.Environment(pmix("77", "4000")), "node", 101, proc)
-	assert.Equal(t, "77", l.ID.JobID)
-	assert.Equal(t, "77", l.ID.World)
-	assert.Equal(t, "node-300-30000", launchOf(nil, "node", 301, proc).ID.JobID)
 }
 
 // TestLaunchWithoutProc: where /proc can't be read, there is one all the same.
 func TestLaunchWithoutProc(t *testing.T) {
-	assert.True(t, isKey(launchOf(nil, "node", 1, fstest.MapFS{}).Key))
+	assert.True(t, isKey(launchOf(nil, "node", 1, fstest.MapFS{})))
 	assert.Equal(t, Stat{}, StatOf(fstest.MapFS{"7/stat": {Data: []byte("7 (x S 1")}}, 7))
 	assert.Equal(t, Stat{}, StatOf(fstest.MapFS{"7/stat": {Data: []byte("7 (x) S 1")}}, 7))
 }

@@ -28,8 +28,8 @@ const (
 	// firstWait is how long an exporter waits for the first process: the one that has started it registers at once,
 	// if it lives.
 	firstWait = 30 * time.Second
-	// lookInterval is how often it checks whether all is over, once no process is there.
-	lookInterval = 200 * time.Millisecond
+	// lookInterval is how often it looks which processes have ended, and whether all is over.
+	lookInterval = 250 * time.Millisecond
 	// The report is written for the first time after a second, and then each time after twice as long, until so often.
 	firstReport    = time.Second
 	reportInterval = 10 * time.Second
@@ -46,10 +46,11 @@ type Mode struct {
 	first, look time.Duration // firstWait, lookInterval, but in tests
 
 	endpoint string       // to which figures are pushed; empty: nowhere
-	finals   *finalPush   // nil: nothing is pushed
+	finals   *finalPush   // what ranks that end wait for
 	report   reportWriter // nil: there is none
 	noReport error        // why it can't be written, before the program starts
 	words    *os.File     // see Settings.words
+	mode     os.FileMode  // of the report: what the user's umask allows
 	failed   sync.Once    // it has been said at the end
 
 	page     Page
@@ -65,13 +66,6 @@ type Page struct {
 	Listeners []net.Listener // none: there is no page
 	TLS       bool
 	Path      string
-}
-
-func (p Page) scheme() string {
-	if p.TLS {
-		return "https"
-	}
-	return "http"
 }
 
 // Serve takes over what exec hands on for the launch of a directory, and lets serve be the exporter, which opens a node
@@ -99,8 +93,8 @@ func take(path string, pipe *os.File) (*Mode, error) {
 	for _, fd := range []int{lockFD, pipeFD, wordsFD} {
 		unix.CloseOnExec(fd) // getent is run later
 	}
-	unix.Umask(0o077)
-	m := &Mode{pipe: pipe, words: os.NewFile(wordsFD, "words"), first: firstWait, look: lookInterval}
+	m := &Mode{pipe: pipe, words: os.NewFile(wordsFD, "words"), first: firstWait, look: lookInterval,
+		mode: 0o666 &^ os.FileMode(unix.Umask(0o077))}
 	if err := json.Unmarshal([]byte(os.Getenv(envSettings)), &m.order); err != nil {
 		return nil, fmt.Errorf("%s %s is for %s exec --own alone: reading its settings: %w",
 			cli.ProgramName, Command, cli.ProgramName, err)
@@ -108,10 +102,7 @@ func take(path string, pipe *os.File) (*Mode, error) {
 	if err := os.Unsetenv(envSettings); err != nil {
 		return nil, fmt.Errorf("clearing the settings: %w", err)
 	}
-	var err error
-	if m.order.Host, err = os.Hostname(); err != nil {
-		return nil, fmt.Errorf("finding this node's name: %w", err)
-	}
+	m.finals = newFinalPush(m.order.Wait)
 	m.dir = &launchDir{path: path, lockFile: os.NewFile(lockFD, path)}
 	return m, errors.Join(checkPrivate(filepath.Dir(path)), checkPrivate(path))
 }
@@ -125,32 +116,27 @@ func (o *Mode) Paged() bool { return o.order.Page }
 // Options are what is special about its node. The agent socket's directory is the user's alone, and so is the socket.
 func (o *Mode) Options(options *node.Options) {
 	options.AgentSocket = []mpit.ListenOption{mpit.WithMode(0o600)}
-	if o.order.Wait <= 0 {
-		return
-	}
-	options.AgentSocket = append(options.AgentSocket, mpit.WithHeldFinals())
-	options.FinalTaken = func(ctx context.Context) {
-		if o.finals != nil {
-			o.finals.await(ctx)
-		}
+	if o.order.Wait > 0 {
+		options.AgentSocket = append(options.AgentSocket, mpit.WithHeldFinals())
+		options.FinalTaken = o.finals.await
 	}
 }
 
 // Run serves a node until the launch is over. needs are the command's.
 func (o *Mode) Run(ctx context.Context, n *node.Node, front *node.Front, needs node.Needs, page Page) error {
-	o.log, o.page = n.Logger, page
+	o.log, o.finals.log, o.page = n.Logger, n.Logger, page
 	if n.Pusher != nil {
 		o.endpoint = n.OTLP.Endpoint
-		o.deliver(func(ctx context.Context) error {
+		o.finals.also(func(ctx context.Context) error {
 			_, err := n.Pusher.Push(ctx)
 			return err
 		})
 	}
-	if err := o.reports(n.Exporter.Values); err != nil {
+	err := o.reports(n.Exporter.Values)
+	if err != nil {
 		return err
 	}
-	var err error
-	if o.presence, err = listenPresence(o.dir.file(presenceFile), o.log); err != nil { // before the sandbox is raised
+	if o.presence, err = listenPresence(o.dir.file(presenceFile)); err != nil { // before the sandbox is raised
 		return err
 	}
 	needs.Dirs = []string{o.dir.path, string(o.dir.base())}
@@ -173,7 +159,7 @@ func (o *Mode) reports(values func(ctx context.Context, which api.Selector, fres
 	if o.order.Report == "" {
 		return nil
 	}
-	file, err := report.NewFile(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.path), o.order.ReportMode)
+	file, err := report.NewFile(o.order.Report, o.order.Host+"-"+filepath.Base(o.dir.path), o.mode)
 	if err != nil {
 		return fmt.Errorf("--report: %w", err)
 	}
@@ -192,7 +178,7 @@ func (o *Mode) reports(values func(ctx context.Context, which api.Selector, fres
 		}
 		return file.Write(ctx, list, places.OfRank)
 	}
-	o.deliver(func(ctx context.Context) error {
+	o.finals.also(func(ctx context.Context) error {
 		o.writeLast(ctx)
 		return nil // what can't be written now can't in a moment: no rank waits for it
 	})
@@ -250,23 +236,15 @@ func (o *Mode) endKilled(ranks []api.RankValues) (killed bool) {
 	return killed
 }
 
-// deliver lets ranks that end wait for this, too.
-func (o *Mode) deliver(push func(ctx context.Context) error) {
-	if o.finals == nil {
-		o.finals = newFinalPush(o.order.Wait, o.log)
-	}
-	o.finals.push = append(o.finals.push, push)
-}
-
 // begin says that the exporter serves. The context that it returns ends when the launch is over and its last values
 // have been taken, or their time is. remaining is how many ranks live, and how many have ended whose values nobody
 // has taken.
 func (o *Mode) begin(ctx context.Context, remaining func() (living, untaken int)) context.Context {
 	var answer answer
+	scheme := map[bool]string{false: "http", true: "https"}[o.page.TLS]
 	for _, address := range addresses(o.page.Listeners, o.order.Host) {
-		answer.Lines = append(answer.Lines,
-			fmt.Sprintf("metrics of this job at %[1]s://%[2]s%[3]s (live page: %[1]s://%[2]s/)", o.page.scheme(), address,
-				o.page.Path))
+		answer.Lines = append(answer.Lines, fmt.Sprintf(
+			"metrics of this job at %[1]s://%[2]s%[3]s (live page: %[1]s://%[2]s/)", scheme, address, o.page.Path))
 	}
 	if o.endpoint != "" {
 		answer.Lines = append(answer.Lines, "metrics of this job are pushed to "+o.endpoint)
@@ -282,9 +260,7 @@ func (o *Mode) begin(ctx context.Context, remaining func() (living, untaken int)
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer cancel()
-		stop := o.reportNowAndThen(ctx)
 		o.awaitEnd(ctx, remaining)
-		stop()
 		if o.report != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 			defer cancel()
@@ -292,30 +268,6 @@ func (o *Mode) begin(ctx context.Context, remaining func() (living, untaken int)
 		}
 	}()
 	return ctx
-}
-
-// reportNowAndThen writes the report again and again, so that what is known of ranks that are killed is not nothing,
-// and somebody may look at it while the job runs, and when ranks have been killed. It returns what ends it.
-func (o *Mode) reportNowAndThen(ctx context.Context) (stop func()) {
-	if o.report == nil {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for wait := firstReport; ; wait = min(2*wait, reportInterval) {
-			select {
-			case <-time.After(wait):
-				o.writeReport(ctx, false)
-			case <-o.presence.gone:
-				o.writeReport(ctx, true)
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
 }
 
 // writeReport writes the report while ranks run; ifKilled: only if some have just been killed.
@@ -327,41 +279,48 @@ func (o *Mode) writeReport(ctx context.Context, ifKilled bool) {
 	}
 }
 
-// awaitEnd returns when all processes have ended and the last values have been taken, or nobody takes them.
+// awaitEnd returns when all processes have ended and the last values have been taken, or their time is over. Until
+// then it writes the report again and again, so that something is known of ranks that are killed and it can be read
+// while the job runs, and when ranks have been killed.
 func (o *Mode) awaitEnd(ctx context.Context, remaining func() (living, untaken int)) {
 	began := time.Now()
+	wait, written := firstReport, began
 	var over time.Time // since when the last values wait to be taken; zero: they don't
-	seen := false      // there has been somebody
+	seen := false      // there has been a process
 	for {
-		var look <-chan time.Time
-		present, came := o.presence.count()
-		if present == 0 {
-			living, untaken := remaining()
-			if o.report != nil && !o.order.Page && o.endpoint == "" {
-				untaken = 0 // the report is all that is wanted
-			}
-			seen = seen || came || living > 0 || untaken > 0
-			switch {
-			case living > 0:
-				over = time.Time{}
-			case untaken > 0 && over.IsZero():
-				over = time.Now()
-				o.log.Debug("The launch has ended", "ranks_to_be_scraped", untaken)
-			}
-			ended := living == 0 && (seen || time.Since(began) >= o.first)
-			if ended && (untaken == 0 || time.Since(over) >= o.order.Linger) && o.presence.retire() {
-				if untaken > 0 {
-					o.log.Warn("Nobody has scraped the last values", "ranks", untaken, "linger", o.order.Linger)
-				}
-				return
-			}
-			look = time.After(o.look)
-		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-o.presence.changed:
-		case <-look:
+		case <-time.After(o.look):
+		}
+		present, came, gone := o.presence.look()
+		if due := time.Since(written) >= wait; o.report != nil && (due || gone) {
+			o.writeReport(ctx, !due)
+			if due {
+				wait, written = min(2*wait, reportInterval), time.Now()
+			}
+		}
+		if present > 0 {
+			continue
+		}
+		living, untaken := remaining()
+		if o.report != nil && !o.order.Page && o.endpoint == "" {
+			untaken = 0 // the report is all that is wanted
+		}
+		seen = seen || came || living > 0 || untaken > 0
+		switch {
+		case living > 0:
+			over = time.Time{}
+		case untaken > 0 && over.IsZero():
+			over = time.Now()
+			o.log.Debug("The launch has ended", "ranks_to_be_scraped", untaken)
+		}
+		ended := living == 0 && (seen || time.Since(began) >= o.first)
+		if ended && (untaken == 0 || time.Since(over) >= o.order.Linger) && o.presence.retire() {
+			if untaken > 0 {
+				o.log.Warn("The last values were not scraped", "ranks", untaken, "linger", o.order.Linger)
+			}
+			return
 		}
 	}
 }
@@ -370,7 +329,7 @@ func (o *Mode) awaitEnd(ctx context.Context, remaining func() (living, untaken i
 // stays: the process that has started it leaves word there for the others of the launch.
 func (o *Mode) end() {
 	if o.presence != nil {
-		_ = o.presence.close()
+		o.presence.close()
 	}
 	if o.begun {
 		o.dir.remove()

@@ -26,9 +26,9 @@ import (
 
 func presenceIn(t *testing.T) *presence {
 	t.Helper()
-	p, err := listenPresence(filepath.Join(cmdtest.ShortDir(t), presenceFile), slog.New(slog.DiscardHandler))
+	p, err := listenPresence(filepath.Join(cmdtest.ShortDir(t), presenceFile))
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, p.close()) })
+	t.Cleanup(p.close)
 	return p
 }
 
@@ -59,7 +59,7 @@ func TestAwaitEnd(t *testing.T) {
 			var end func()
 			if test.comes {
 				var pid int
-				pid, end = cmdtest.Sleeper(t)
+				pid, end = sleeper(t)
 				require.True(t, p.enter(pid))
 			}
 			if test.connects {
@@ -102,9 +102,9 @@ func TestAwaitEnd(t *testing.T) {
 // exporter still waits for what may come of them.
 func TestReportOfAKilledRank(t *testing.T) {
 	p := presenceIn(t)
-	pid, kill := cmdtest.Sleeper(t)
+	pid, kill := sleeper(t)
 	require.True(t, p.enter(pid))
-	stranger, end := cmdtest.Sleeper(t)
+	stranger, end := sleeper(t)
 	end()
 	ranks := slices.Clone(jobtest.Late()[0].Ranks[:2])
 	killed, other := &ranks[0].Rank, &ranks[1].Rank
@@ -114,8 +114,8 @@ func TestReportOfAKilledRank(t *testing.T) {
 	killed.Peer.PID = pid
 	other.PID, other.Peer.PID = pid, stranger // its own number is of another pid namespace, and it has not registered
 	file := filepath.Join(t.TempDir(), "report.json")
-	o := &Mode{log: slog.New(slog.DiscardHandler), presence: p, dir: &launchDir{path: t.TempDir()},
-		order: order{Report: file, ReportMode: 0o600}}
+	o := &Mode{log: slog.New(slog.DiscardHandler), presence: p, dir: &launchDir{path: t.TempDir()}, mode: 0o600,
+		finals: newFinalPush(0), order: order{Report: file}, look: time.Millisecond}
 	require.NoError(t, o.reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
 		return api.ValueList{Ranks: slices.Clone(ranks)}, nil
 	}))
@@ -145,8 +145,13 @@ func TestReportOfAKilledRank(t *testing.T) {
 		}
 		return write(ctx, true)
 	}
-	stop := o.reportNowAndThen(t.Context())
-	defer stop()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		o.awaitEnd(ctx, func() (int, int) { return 1, 0 })
+	}()
+	defer func() { stop(); <-ended }()
 	kill()
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(file)
@@ -167,7 +172,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "gone", "report.json")
 	o := &Mode{log: slog.New(slog.DiscardHandler), presence: presenceIn(t), words: words, dir: &launchDir{path: dir},
-		order: order{Report: file, ReportMode: 0o600, Wait: time.Hour}}
+		mode: 0o600, finals: newFinalPush(time.Hour), order: order{Report: file}}
 	require.NoError(t, o.reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
 		return api.ValueList{Ranks: slices.Clone(jobtest.Late()[0].Ranks)}, nil
 	}))
@@ -194,8 +199,8 @@ func TestReportWithoutRanks(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = words.Close() }()
 	o := &Mode{log: slog.New(slog.DiscardHandler), presence: presenceIn(t), words: words,
-		dir:   &launchDir{path: t.TempDir()},
-		order: order{Report: filepath.Join(t.TempDir(), "report.json"), ReportMode: 0o600}}
+		dir: &launchDir{path: t.TempDir()}, mode: 0o600, finals: newFinalPush(0),
+		order: order{Report: filepath.Join(t.TempDir(), "report.json")}}
 	require.NoError(t, o.reports(func(context.Context, api.Selector, bool) (api.ValueList, error) {
 		return api.ValueList{}, nil
 	}))
@@ -259,8 +264,9 @@ func TestFinalPush(t *testing.T) {
 
 // pushBy is a finalPush that does this.
 func pushBy(wait time.Duration, push func(context.Context) error) *finalPush {
-	f := newFinalPush(wait, slog.New(slog.DiscardHandler))
-	f.push = append(f.push, push)
+	f := newFinalPush(wait)
+	f.log = slog.New(slog.DiscardHandler)
+	f.also(push)
 	return f
 }
 

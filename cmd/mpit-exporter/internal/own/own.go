@@ -7,6 +7,7 @@
 package own
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,15 +39,13 @@ type Settings struct {
 	Enabled bool
 	order   // what the exporter is told of it; Wait and Report as they were given
 
-	listen    string
-	named     bool // the address was
-	webConfig string
-	parent    string
-	config    []string
+	listen      string
+	named       bool // the address was
+	parent, log string
 	// reportAlone says that there is an exporter for the report's sake: --own was not given.
 	reportAlone bool
 	otlp        *node.OTLPFlags
-	forwarded   []string // flags of OTLP, as they were given
+	forwarded   []string // flags for serve, as they were given
 	meant       []string // flags that make sense with --own alone
 
 	patience time.Duration // startTimeout, but in tests
@@ -64,29 +63,30 @@ func (o *Settings) AddFlags(cmd *kingpin.CmdClause) {
 		"this flag where OTLP is asked for.").
 		Default(":0").IsSetByUser(&o.named).PlaceHolder("ADDRESS").StringVar(&o.listen)
 	cmd.Flag("own.web-config", "File with TLS and passwords for its page, as --web.config.file of serve.").
-		PlaceHolder("FILE").StringVar(&o.webConfig)
+		PlaceHolder("FILE").String()
 	cmd.Flag("own.linger", "How long its page stays at most after the last process has ended, for the last values "+
 		"to be scraped.").Default("1m").DurationVar(&o.Linger)
 	cmd.Flag("own.wait", "How long MPI_Finalize waits at most until the last values have been pushed: batch systems "+
 		"kill what is left once the last rank has ended.").Default("2s").DurationVar(&o.Wait)
 	cmd.Flag("own.config", "Rule file or directory of such, as --config.file of serve. Repeatable.").
-		PlaceHolder("PATH").StringsVar(&o.config)
+		PlaceHolder("PATH").Strings()
 	cmd.Flag("own.log", "File that its log is added to. Otherwise it goes with the exporter.").PlaceHolder("FILE").
-		StringVar(&o.Log)
+		StringVar(&o.log)
 	cmd.Flag("own.dir", "Local directory for its sockets; in it "+cli.ProgramName+"-<uid> is made. Otherwise "+
 		"$XDG_RUNTIME_DIR, /tmp, or the home directory.").PlaceHolder("DIR").StringVar(&o.parent)
 	cmd.Flag("report", "Write a page about the job to this file when it ends: .html, .json or .txt. Brings --own and "+
 		"--calls; on several nodes the file must be in a directory that they share.").PlaceHolder("FILE").
 		StringVar(&o.Report)
 	o.otlp = node.AddOTLPFlags(cmd, false)
-	cmd.PreAction(func(parsed *kingpin.ParseContext) error {
-		o.forward(parsed)
-		return nil
-	})
+	cmd.PreAction(o.forward)
 }
 
-// forward notes the flags of OTLP, for the exporter, and all flags that make sense with --own alone.
-func (o *Settings) forward(parsed *kingpin.ParseContext) {
+// filesOf are flags with names of files that serve has under another name.
+var filesOf = map[string]string{"own.web-config": "web.config.file", "own.config": "config.file"}
+
+// forward notes the flags of OTLP, and those with files, for the exporter, and all flags that make sense with --own
+// alone.
+func (o *Settings) forward(parsed *kingpin.ParseContext) (err error) {
 	for _, element := range parsed.Elements {
 		flag, ok := element.Clause.(*kingpin.FlagClause)
 		if !ok || element.Value == nil {
@@ -99,6 +99,11 @@ func (o *Settings) forward(parsed *kingpin.ParseContext) {
 			o.meant = append(o.meant, "--"+name)
 		}
 		switch {
+		case filesOf[name] != "":
+			if value != "" {
+				value, err = filepath.Abs(value)
+			}
+			o.forwarded = append(o.forwarded, "--"+filesOf[name]+"="+value)
 		case !isOTLP:
 		case off:
 			o.forwarded = append(o.forwarded, "--no-"+name)
@@ -108,6 +113,7 @@ func (o *Settings) forward(parsed *kingpin.ParseContext) {
 			o.forwarded = append(o.forwarded, "--"+name+"="+value)
 		}
 	}
+	return err
 }
 
 // paged says whether the exporter has a page: not where its figures are pushed or reported, unless one is asked for.
@@ -153,22 +159,13 @@ func (o *Settings) Check(socket string) error {
 }
 
 // absolute makes all paths absolute, because the exporter's directory is /.
-func (o *Settings) absolute() error {
-	paths := []*string{&o.webConfig, &o.parent, &o.Log, &o.Report}
-	for i := range o.config {
-		paths = append(paths, &o.config[i])
-	}
-	for _, path := range paths {
-		if *path == "" {
-			continue
+func (o *Settings) absolute() (err error) {
+	for _, path := range []*string{&o.parent, &o.log, &o.Report, &o.Program} {
+		if *path != "" && err == nil {
+			*path, err = filepath.Abs(*path)
 		}
-		absolute, err := filepath.Abs(*path)
-		if err != nil {
-			return fmt.Errorf("making %s an absolute path: %w", *path, err)
-		}
-		*path = absolute
 	}
-	return nil
+	return err
 }
 
 // Join finds or starts the exporter of this launch on this node and returns the path of its socket, for MPIT_SOCKET.
@@ -177,21 +174,16 @@ func (o *Settings) absolute() error {
 func (o *Settings) Join(ctx context.Context, program string, env preload.Environment, std cli.Stdio) (socket string) {
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
+	o.Program = program
 	err := o.absolute()
-	if err == nil {
-		o.Program, err = filepath.Abs(program)
-	}
 	if err == nil {
 		socket, err = o.joinLaunch(ctx, env, std)
 	}
 	if err != nil && !errors.Is(err, errTold) && env.FirstOnNode() {
 		tellUnobserved(std, err)
 	}
-	if socket == "" {
-		// Not the usual place: agents shouldn't connect to whatever listens there.
-		socket = os.DevNull
-	}
-	return socket
+	// Not the usual place where there is none: agents shouldn't connect to whatever listens there.
+	return cmp.Or(socket, os.DevNull)
 }
 
 // errTold stands for a failure that another process of the node has reported.
@@ -204,14 +196,13 @@ func tellUnobserved(std cli.Stdio, err error) {
 // joinLaunch is Join of the launch that this process belongs to. The socket is known before an exporter listens
 // there.
 func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std cli.Stdio) (socket string, err error) {
-	host, err := os.Hostname()
-	if err != nil {
+	if o.Host, err = os.Hostname(); err != nil {
 		return "", fmt.Errorf("finding this node's name: %w", err)
 	}
-	l := launchOf(env, host, os.Getpid(), os.DirFS("/proc"))
+	key := launchOf(env, o.Host, os.Getpid(), os.DirFS("/proc"))
 	began := time.Now()
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
-		dir, err := o.elect(ctx, l, began, env, std)
+		dir, err := o.elect(ctx, key, began, env, std)
 		if dir == "" {
 			return "", err
 		}
@@ -219,7 +210,7 @@ func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std 
 		if err != nil {
 			return socket, err
 		}
-		if register(ctx, filepath.Join(dir, presenceFile)) == nil {
+		if register(ctx, filepath.Join(dir, presenceFile)) {
 			return socket, nil
 		}
 		select {
@@ -234,7 +225,7 @@ func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std 
 // elect starts the exporter of a launch, unless another process does or has done so. It returns the launch's
 // directory, "" where there can't be one.
 func (o *Settings) elect(
-	ctx context.Context, l launch, began time.Time, env preload.Environment, std cli.Stdio,
+	ctx context.Context, key string, began time.Time, env preload.Environment, std cli.Stdio,
 ) (path string, err error) {
 	places := []string{o.parent}
 	if o.parent == "" {
@@ -244,11 +235,11 @@ func (o *Settings) elect(
 	if err != nil {
 		return "", err
 	}
-	dir, err := base.lock(l.Key)
+	dir, err := base.lock(key)
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(string(base), l.Key)
+	path = filepath.Join(string(base), key)
 	if dir == nil { // another one's turn
 		return path, nil
 	}
@@ -256,8 +247,8 @@ func (o *Settings) elect(
 	if dir.failed(began) {
 		return path, errTold
 	}
-	base.clean(began, l.Key)
-	lines, err := o.start(ctx, dir, l, env)
+	base.clean(began, key)
+	lines, err := o.start(ctx, dir, env)
 	if err != nil {
 		dir.fail()
 		tellUnobserved(std, err)

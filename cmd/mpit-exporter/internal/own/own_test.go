@@ -3,6 +3,7 @@ package own
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,8 +25,7 @@ func TestOwnIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	l := launchOf(nil, host, os.Getpid(), os.DirFS("/proc"))
-	dir, err := base.lock(l.Key)
+	dir, err := base.lock(launchOf(nil, host, os.Getpid(), os.DirFS("/proc")))
 	require.NoError(t, err)
 	defer dir.close()
 	o := &Settings{Enabled: true, parent: parent, patience: 50 * time.Millisecond, otlp: &node.OTLPFlags{}}
@@ -38,9 +38,11 @@ func TestOwnIsBounded(t *testing.T) {
 	assert.Empty(t, stderr.String(), "another process says it")
 }
 
-// TestOwnFlags: OTLP's go to the exporter as they are.
+// TestOwnFlags: OTLP's go to the exporter as they are, and files with their whole paths.
 func TestOwnFlags(t *testing.T) {
 	cmdtest.WithoutOTLP(t)
+	here, err := os.Getwd()
+	require.NoError(t, err)
 	var program []string
 	parse := func(args ...string) *Settings {
 		app := kingpin.New("test", "")
@@ -61,7 +63,20 @@ func TestOwnFlags(t *testing.T) {
 	}, o.forwarded)
 	assert.Equal(t, []string{"app", "--otlp.endpoint=not-mine"}, program)
 	assert.False(t, o.paged(), "pushed, and nothing said of a page")
+	assert.Equal(t, []string{"--config.file=/rules", "--config.file=" + filepath.Join(here, "more"), "--config.file=",
+		"--web.config.file=" + filepath.Join(here, "web")},
+		parse("--own.config=/rules", "--own.config=more", "--own.config=", "--own.web-config=web").forwarded)
 	assert.True(t, parse("--own").paged())
 	assert.True(t, parse("--own", "--otlp", "--own.listen=:0").paged())
 	assert.False(t, parse("--own", "--otlp", "--own.listen=none").paged())
+}
+
+// TestEnvironment: the exporter is no service manager's, and finds the user's files from another directory.
+func TestEnvironment(t *testing.T) {
+	t.Chdir("/usr")
+	assert.Equal(t, []string{"HOME=here", "OTEL_EXPORTER_OTLP_CERTIFICATE=/usr/ca.pem",
+		"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY=/key.pem", "OTEL_EXPORTER_OTLP_CLIENT_KEY=", "OTEL_EXPORTER_OTLP_HEADERS=a"},
+		environment(preload.Environment{"HOME=here", "NOTIFY_SOCKET=/run/notify", "OTEL_EXPORTER_OTLP_CERTIFICATE=ca.pem",
+			"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY=/key.pem", "OTEL_EXPORTER_OTLP_CLIENT_KEY=",
+			"OTEL_EXPORTER_OTLP_HEADERS=a"}))
 }

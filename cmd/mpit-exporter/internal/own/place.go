@@ -31,8 +31,6 @@ const (
 	failedFor = time.Minute
 	// maxPath leaves room for a launch's directory and a socket in it: the kernel's paths of sockets have 107 bytes.
 	maxPath = 107 - len("/0123456789abcdef/"+sockets.ControlFile)
-	// maxStale bounds how many directories one start looks at.
-	maxStale = 1000
 )
 
 // base is the path of the directory of all launches of one user on this node. Nobody else can look into it, so what is
@@ -74,7 +72,7 @@ func (b base) make() error {
 		return fmt.Errorf("%s is too long a path for a socket in it", b)
 	}
 	if err := os.Mkdir(string(b), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("making %s: %w", b, cause(err))
+		return err
 	}
 	return checkPrivate(string(b))
 }
@@ -83,7 +81,7 @@ func (b base) make() error {
 func checkPrivate(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return fmt.Errorf("opening %s: %w", path, cause(err))
+		return err
 	}
 	owner := info.Sys().(*syscall.Stat_t).Uid //nolint:forcetypeassert // on Linux it is that
 	switch {
@@ -95,14 +93,6 @@ func checkPrivate(path string) error {
 		return fmt.Errorf("%s is open to others (mode %#o); chmod 700 it", path, info.Mode().Perm())
 	}
 	return nil
-}
-
-// cause is an error without the call and the path, which stand in front of it already.
-func cause(err error) error {
-	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
-		return inner.Err
-	}
-	return err
 }
 
 // launchDir is the directory of one launch. base.lock makes and locks it, and the lock goes on to the exporter, which
@@ -128,68 +118,42 @@ func (d *launchDir) close() { _ = d.lockFile.Close() }
 // somebody else has the lock, or had it a moment ago.
 func (b base) lock(key string) (*launchDir, error) {
 	path := filepath.Join(string(b), key)
-	switch err := os.Mkdir(path, 0o700); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil // an exporter at its end has removed the base: it is to be made anew
-	case err != nil && !errors.Is(err, fs.ErrExist):
-		return nil, fmt.Errorf("making %s: %w", path, cause(err))
+	err := os.Mkdir(path, 0o700)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return lockDir(path)
 	}
-	return lockDir(path)
+	if errors.Is(err, fs.ErrNotExist) { // an exporter at its end has removed the base: it is to be made anew
+		err = nil
+	}
+	return nil, err
 }
 
 // lockDir is lock of a directory that must be there.
 func lockDir(path string) (*launchDir, error) {
-	d, err := openDir(path)
-	if err != nil || d == nil {
-		return nil, err
-	}
-	locked, err := d.take()
-	if err != nil || !locked {
-		d.close()
-		return nil, err
-	}
-	return d, nil
-}
-
-// openDir opens the lock's file of a launch's directory; nil where there is no such directory.
-func openDir(path string) (*launchDir, error) {
 	err := checkPrivate(path)
 	d := &launchDir{path: path}
 	if err == nil {
-		if d.lockFile, err = os.OpenFile(d.file(lockFile), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-			err = fmt.Errorf("opening %s: %w; name another place with --own.dir", d.file(lockFile), cause(err))
+		d.lockFile, err = os.OpenFile(d.file(lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	}
+	if err == nil {
+		if err = unix.Flock(int(d.lockFile.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil && d.inPlace() {
+			return d, nil
 		}
+		d.close()
 	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	return d, nil
+	return nil, fmt.Errorf("locking a directory: %s: %w; name a place on a local file system with --own.dir", path, err)
 }
 
-// take takes the lock, unless somebody else has it.
-func (d *launchDir) take() (bool, error) {
-	if err := unix.Flock(int(d.lockFile.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
-			return false, nil
-		}
-		return false, fmt.Errorf("locking %s: %w; name a place on a local file system with --own.dir",
-			d.file(lockFile), err)
-	}
-	// It may have been removed between the two calls: then the lock is of a file that nobody else will find.
+// inPlace says whether the lock's file is the one that other processes find. It may have been removed after it was
+// opened, or the base since it was looked at, whose name another user may have taken. With a lock that is in place
+// there is something in the base, and it stays.
+func (d *launchDir) inPlace() bool {
 	mine, err := d.lockFile.Stat()
-	if err != nil {
-		return false, nil //nolint:nilerr // as if it were removed
-	}
-	there, err := os.Lstat(d.file(lockFile))
-	if err != nil || !os.SameFile(mine, there) {
-		return false, nil
-	}
-	// The base may have been removed since it was looked at, and somebody else have taken its name. Now there is
-	// something in it, and nobody removes it any more.
-	return checkPrivate(string(d.base())) == nil, nil
+	there, lost := os.Lstat(d.file(lockFile))
+	return err == nil && lost == nil && os.SameFile(mine, there) && checkPrivate(string(d.base())) == nil
 }
 
 // failed says whether the exporter could not be started a moment ago.
@@ -224,23 +188,15 @@ func (d *launchDir) remove() {
 // clean removes what dead exporters have left: directories whose lock nobody has. A process that comes to one of them
 // meanwhile finds it locked, or gone, and tries again.
 func (b base) clean(now time.Time, except string) {
-	dir, err := os.Open(string(b))
-	if err != nil {
-		return
-	}
-	defer func() { _ = dir.Close() }()
-	names, _ := dir.Readdirnames(maxStale)
-	for _, name := range names {
-		if !isKey(name) || name == except {
-			continue
+	entries, _ := os.ReadDir(string(b))
+	for _, entry := range entries {
+		if name := entry.Name(); isKey(name) && name != except {
+			if d, _ := lockDir(filepath.Join(string(b), name)); d != nil {
+				if !d.failed(now) {
+					d.remove()
+				}
+				d.close()
+			}
 		}
-		d, err := lockDir(filepath.Join(string(b), name))
-		if err != nil || d == nil {
-			continue
-		}
-		if !d.failed(now) {
-			d.remove()
-		}
-		d.close()
 	}
 }

@@ -83,7 +83,7 @@ func TestOpenBase(t *testing.T) {
 		})
 	}
 	_, err := makeBase("/nowhere", "/"+strings.Repeat("long", 20))
-	assert.ErrorContains(t, err, "making /nowhere/")
+	assert.ErrorContains(t, err, "mkdir /nowhere/")
 	assert.ErrorContains(t, err, "too long a path for a socket in it; name another directory with --own.dir")
 }
 
@@ -152,20 +152,18 @@ func TestLock(t *testing.T) {
 func TestLockOfARemovedDirectory(t *testing.T) {
 	base := baseIn(t, cmdtest.ShortDir(t))
 	lockIn(t, base, keyOne).close()
-	opened, err := openDir(filepath.Join(string(base), keyOne))
+	path := filepath.Join(string(base), keyOne)
+	opened, err := os.Open(filepath.Join(path, lockFile))
 	require.NoError(t, err)
-	defer opened.close()
+	defer func() { _ = opened.Close() }()
+	late := &launchDir{path: path, lockFile: opened}
+	assert.True(t, late.inPlace())
 	ending := lockIn(t, base, keyOne)
 	ending.remove()
 	ending.close()
-	locked, err := opened.take()
-	require.NoError(t, err)
-	assert.False(t, locked, "it is gone")
-	again := lockIn(t, base, keyOne)
-	locked, err = opened.take()
-	require.NoError(t, err)
-	assert.False(t, locked, "another one has taken its place")
-	again.close()
+	assert.False(t, late.inPlace(), "it is gone")
+	lockIn(t, base, keyOne).close()
+	assert.False(t, late.inPlace(), "another one has taken its place")
 	require.NoError(t, os.RemoveAll(string(base)))
 	none, err := base.lock(keyOne)
 	require.NoError(t, err)

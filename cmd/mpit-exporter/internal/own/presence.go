@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,93 +17,65 @@ import (
 
 const (
 	here = "here\n" // the exporter's answer: it knows of the process and will not end before it
-	// greetTimeout bounds a connection to the socket of presence.
-	greetTimeout = 5 * time.Second
-	// pollInterval is how often it is looked whether processes have ended, where the kernel can't tell (Linux before
-	// 5.3).
-	pollInterval = time.Second
+	// acceptPause is how long the exporter waits when it can't accept: it is out of descriptors, and that passes.
+	acceptPause = 100 * time.Millisecond
+	// readInterval is how often /proc is read for each process: that takes some 20 µs.
+	readInterval = 2 * time.Second
 )
 
-// register tells the exporter at a socket that this process is there. With nil the exporter does not end before this
-// process has, whatever that becomes by exec.
-func register(ctx context.Context, path string) error {
+// register tells the exporter at a socket that this process is there. If it returns true the exporter does not end
+// before this process has, whatever that becomes by exec.
+func register(ctx context.Context, path string) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
-		return fmt.Errorf("registering: %w", err)
+		return false
 	}
 	defer func() { _ = conn.Close() }()
-	if deadline, ok := ctx.Deadline(); ok {
-		if err := conn.SetDeadline(deadline); err != nil {
-			return fmt.Errorf("registering: %w", err)
-		}
-	}
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
 	answer, err := io.ReadAll(io.LimitReader(conn, int64(len(here))))
-	switch {
-	case err != nil:
-		return fmt.Errorf("registering: %w", err)
-	case string(answer) != here:
-		return errors.New("registering: the exporter is about to end")
-	}
-	return nil
+	return err == nil && string(answer) == here
 }
 
 // presence knows which processes of the launch are there: those that have registered and not ended. They say nothing
 // but that they are there; who they are the kernel says. It is safe for concurrent use.
 type presence struct {
-	log    *slog.Logger
-	socket *mpit.Socket
+	socket    *mpit.Socket
+	accepting sync.WaitGroup
 
 	mu      sync.Mutex
-	present map[int]*os.File // by pid; the file is nil where the kernel has no pidfd
-	left    map[int]bool     // pids of those that have registered and ended
-	came    bool             // somebody did
+	read    time.Time      // when /proc was
+	present map[int]uint64 // by pid, when it was started
+	left    map[int]bool   // pids of those that have registered and ended
+	came    bool           // a process has registered
 	closed  bool
-	changed chan struct{} // gets a value when somebody comes or goes
-	gone    chan struct{} // gets a value when somebody goes
-
-	greeting sync.WaitGroup
 }
 
 // listenPresence opens the socket at a path, for processes to register at.
-func listenPresence(path string, logger *slog.Logger) (*presence, error) {
+func listenPresence(path string) (*presence, error) {
 	socket, err := mpit.ListenUnix(path, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("socket of the launch's processes: %w", err)
 	}
-	p := &presence{log: logger, socket: socket, present: map[int]*os.File{}, left: map[int]bool{},
-		changed: make(chan struct{}, 1), gone: make(chan struct{}, 1)}
-	p.greeting.Go(p.accept)
+	p := &presence{socket: socket, present: map[int]uint64{}, left: map[int]bool{}}
+	p.accepting.Go(p.accept)
 	return p, nil
 }
 
 func (p *presence) accept() {
-	for wait := time.Duration(0); ; {
+	for {
 		conn, err := p.socket.AcceptUnix()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // out of descriptors: that passes
-			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
-			time.Sleep(wait)
-		default:
-			wait = 0
-			p.greeting.Go(func() { p.greet(conn) })
+		case err != nil:
+			time.Sleep(acceptPause)
+			continue
 		}
-	}
-}
-
-// greet takes a process in, and says so.
-func (p *presence) greet(conn *net.UnixConn) {
-	defer func() { _ = conn.Close() }()
-	peer, err := mpit.PeerOf(conn)
-	if err != nil || conn.SetDeadline(time.Now().Add(greetTimeout)) != nil {
-		return
-	}
-	if !p.enter(int(peer.PID)) {
-		return
-	}
-	if _, err := io.WriteString(conn, here); err != nil {
-		p.log.Debug("a process went away while it registered", "pid", peer.PID, "err", err)
+		if peer, err := mpit.PeerOf(conn); err == nil && p.enter(int(peer.PID)) {
+			_, _ = io.WriteString(conn, here) // there is room for it, or the process is gone
+		}
+		_ = conn.Close()
 	}
 }
 
@@ -118,67 +88,36 @@ func (p *presence) enter(pid int) bool {
 		return false
 	}
 	p.came = true
-	defer tell(p.changed)
 	delete(p.left, pid) // another process has the number now
-	if _, known := p.present[pid]; known || pid <= 0 {
-		return true
+	if pid > 0 {
+		p.present[pid] = StatOf(os.DirFS("/proc"), pid).Started
 	}
-	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return true
-	}
-	p.present[pid] = nil
-	if err == nil {
-		_ = unix.SetNonblock(fd, true) // for the poller
-		p.present[pid] = os.NewFile(uintptr(fd), "pidfd")
-	}
-	started, file := StatOf(os.DirFS("/proc"), pid).Started, p.present[pid]
-	p.greeting.Go(func() { p.await(pid, started, file) })
 	return true
 }
 
-// await waits for the end of a process that began then. The kernel tells of it, where it has such a file.
-func (p *presence) await(pid int, started uint64, file *os.File) {
-	if file != nil {
-		if raw, err := file.SyscallConn(); err == nil {
-			_ = raw.Read(func(fd uintptr) bool {
-				n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-				return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
-			})
-		}
-	}
-	// A poller may not be able to watch it; and kernels before 6.16 may tell of an end when a program with threads
-	// becomes another by exec, which is what all of these do.
-	for !p.isClosed() && !hasEnded(pid, started) {
-		time.Sleep(pollInterval)
-	}
-	p.leave(pid)
-}
-
-// hasEnded says whether a process that began then has ended, reaped or not.
-func hasEnded(pid int, started uint64) bool {
-	s := StatOf(os.DirFS("/proc"), pid)
-	return s.Started != started || errors.Is(unix.Kill(pid, 0), unix.ESRCH) || s.State == 'Z' || s.State == 'X'
-}
-
-func (p *presence) leave(pid int) {
+// look finds out which processes have ended. It returns how many are there now, whether any ever was, and whether one
+// has ended since the last look. No descriptor (pidfd) is watched: Linux before 5.3 has none,
+// and before 6.16 it may tell of an end when a program with threads becomes another by exec, as all of these do.
+func (p *presence) look() (present int, came, gone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if file := p.present[pid]; file != nil {
-		_ = file.Close()
+	reads := time.Since(p.read) >= readInterval
+	if reads {
+		p.read = time.Now()
 	}
-	delete(p.present, pid)
-	p.left[pid] = true
-	tell(p.changed)
-	tell(p.gone)
+	for pid, started := range p.present {
+		if errors.Is(unix.Kill(pid, 0), unix.ESRCH) || reads && hasEnded(pid, started) {
+			delete(p.present, pid)
+			p.left[pid], gone = true, true
+		}
+	}
+	return len(p.present), p.came, gone
 }
 
-// tell wakes who waits for it.
-func tell(waiting chan<- struct{}) {
-	select {
-	case waiting <- struct{}{}:
-	default:
-	}
+// hasEnded says whether a process that began then has ended and wasn't reaped, or another one has its number.
+func hasEnded(pid int, started uint64) bool {
+	s := StatOf(os.DirFS("/proc"), pid)
+	return s.Started != started || s.State == 'Z' || s.State == 'X'
 }
 
 // hasLeft says whether the process of this number had registered and has ended.
@@ -188,21 +127,8 @@ func (p *presence) hasLeft(pid int) bool {
 	return p.left[pid]
 }
 
-func (p *presence) isClosed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.closed
-}
-
-// count is how many are there now, and whether anybody ever was.
-func (p *presence) count() (present int, came bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.present), p.came
-}
-
-// retire closes the door if nobody is there; whoever comes then finds it closed and starts anew. It reports whether
-// that was so.
+// retire closes the door if no process is there; one that comes then finds it closed and starts another exporter. It
+// reports whether that was so.
 func (p *presence) retire() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,19 +137,7 @@ func (p *presence) retire() bool {
 }
 
 // close ends all of it.
-func (p *presence) close() error {
-	p.mu.Lock()
-	p.closed = true
-	for _, file := range p.present {
-		if file != nil {
-			_ = file.Close()
-		}
-	}
-	p.mu.Unlock()
-	err := p.socket.Close()
-	p.greeting.Wait()
-	if err != nil && !errors.Is(err, syscall.ENOENT) {
-		return fmt.Errorf("socket of the launch's processes: %w", err)
-	}
-	return nil
+func (p *presence) close() {
+	_ = p.socket.Close()
+	p.accepting.Wait()
 }

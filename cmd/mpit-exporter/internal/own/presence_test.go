@@ -2,8 +2,8 @@ package own
 
 import (
 	"context"
-	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -17,9 +17,9 @@ import (
 func startPresence(t *testing.T) (p *presence, path string) {
 	t.Helper()
 	path = filepath.Join(cmdtest.ShortDir(t), presenceFile)
-	p, err := listenPresence(path, slog.New(slog.DiscardHandler))
+	p, err := listenPresence(path)
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, p.close()) })
+	t.Cleanup(p.close)
 	return p, path
 }
 
@@ -32,56 +32,76 @@ func within(t *testing.T) context.Context {
 
 func TestPresence(t *testing.T) {
 	p, path := startPresence(t)
-	present, came := p.count()
+	present, came, gone := p.look()
 	assert.Zero(t, present)
 	assert.False(t, came)
+	assert.False(t, gone)
 
-	require.NoError(t, register(within(t), path)) // this process, which lives on
-	require.NoError(t, register(within(t), path))
-	present, came = p.count()
+	require.True(t, register(within(t), path)) // this process, which lives on
+	require.True(t, register(within(t), path))
+	present, came, gone = p.look()
 	assert.Equal(t, 1, present)
 	assert.True(t, came)
+	assert.False(t, gone)
 	assert.False(t, p.retire(), "somebody counts on it")
 	p.mu.Lock()
 	p.left[os.Getpid()] = true
 	p.mu.Unlock()
-	require.NoError(t, register(within(t), path))
+	require.True(t, register(within(t), path))
 	assert.False(t, p.hasLeft(os.Getpid()), "another process had this number")
 }
 
-// TestPresenceOfProcesses: the kernel tells of their ends; where it can't, it is looked.
 func TestPresenceOfProcesses(t *testing.T) {
-	t.Parallel() // it waits
-	for _, looked := range []bool{false, true} {
-		p, path := startPresence(t)
-		pid, end := cmdtest.Sleeper(t)
-		if looked {
-			p.mu.Lock()
-			p.present[pid] = nil
-			p.mu.Unlock()
-			p.greeting.Go(func() { p.await(pid, StatOf(os.DirFS("/proc"), pid).Started, nil) })
-		} else {
-			require.True(t, p.enter(pid))
-		}
-		assert.False(t, p.retire())
-		assert.False(t, p.hasLeft(pid))
-		end()
-		require.Eventually(t, p.retire, cmdtest.Patience, time.Millisecond, "its end was not seen")
-		assert.True(t, p.hasLeft(pid))
-		assert.Len(t, p.gone, 1, "somebody may wait for it")
-		assert.ErrorContains(t, register(within(t), path), "about to end", "too late")
-		assert.False(t, p.enter(os.Getpid()))
-	}
+	p, path := startPresence(t)
+	pid, end := sleeper(t)
+	require.True(t, p.enter(pid))
+	p.look()
+	assert.False(t, p.retire())
+	assert.False(t, p.hasLeft(pid))
+	end()
+	_, _, gone := p.look()
+	assert.True(t, gone)
+	assert.True(t, p.hasLeft(pid))
+	_, _, gone = p.look()
+	assert.False(t, gone, "once")
+	assert.True(t, p.retire())
+	assert.False(t, register(within(t), path), "too late")
+}
+
+// TestPresenceOfAZombie: a process has ended though its parent hasn't asked for its status.
+func TestPresenceOfAZombie(t *testing.T) {
+	p, _ := startPresence(t)
+	process, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
+	require.NoError(t, err)
+	require.True(t, p.enter(process.Pid))
+	require.Eventually(t, func() bool { p.look(); return p.hasLeft(process.Pid) }, cmdtest.Patience, time.Millisecond)
+	_, err = process.Wait()
+	require.NoError(t, err)
 }
 
 func TestPresenceOfNobody(t *testing.T) {
 	p, path := startPresence(t)
 	require.True(t, p.enter(0), "a process of another pid namespace")
 	require.True(t, p.enter(1<<22+1), "one that has ended by now")
-	present, came := p.count()
+	present, came, _ := p.look()
 	assert.Zero(t, present)
 	assert.True(t, came)
 	assert.False(t, p.hasLeft(0))
-	require.NoError(t, p.close())
-	assert.Error(t, register(within(t), path))
+	p.close()
+	assert.False(t, register(within(t), path))
+}
+
+// sleeper is a process that lives until its stdin is closed.
+func sleeper(t *testing.T) (pid int, end func()) {
+	t.Helper()
+	cmd := exec.Command("cat")
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	end = func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	}
+	t.Cleanup(end)
+	return cmd.Process.Pid, end
 }

@@ -9,8 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -50,12 +53,9 @@ type order struct {
 	Program string
 	Linger  time.Duration
 	Wait    time.Duration // that ranks wait in MPI_Finalize; 0: they don't
-	Log     string
-	Report  string // file; empty: none
-	// ReportMode is the report's: what the user's umask allows.
-	ReportMode os.FileMode
-	Page       bool // on a port
-	Host       string
+	Report  string        // file; empty: none
+	Page    bool          // on a port
+	Host    string
 }
 
 // answer is what the exporter says when it serves, or can't.
@@ -70,14 +70,12 @@ var notForServices = []string{"NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LIST
 
 // start starts the exporter of a launch, whose directory's lock goes to it, and returns what the user should know of
 // it.
-func (o *Settings) start(
-	ctx context.Context, dir *launchDir, l launch, env preload.Environment,
-) (lines []string, err error) {
+func (o *Settings) start(ctx context.Context, dir *launchDir, env preload.Environment) (lines []string, err error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding my own path: %w", err)
 	}
-	order, err := json.Marshal(o.orderFor(dir, l))
+	order, err := json.Marshal(o.orderFor(dir))
 	if err != nil {
 		return nil, fmt.Errorf("writing the exporter's settings: %w", err)
 	}
@@ -91,12 +89,16 @@ func (o *Settings) start(
 	if err != nil {
 		return nil, fmt.Errorf("handing stderr on: %w", err)
 	}
-	defer func() { _ = words.Close() }()
+	log, err := os.OpenFile(cmp.Or(o.log, dir.file(logFile)), os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the exporter's log: %w; name another file with --own.log", err)
+	}
+	defer func() { _ = log.Close() }()
 	//nolint:gosec // G204: it is this program
 	cmd := exec.CommandContext(ctx, executable, Command, DetachStep, dir.path)
-	cmd.Env = append(env.Without(append(notForServices, envSettings)...).Absolute(certificateVariables...),
-		envSettings+"="+string(order))
+	cmd.Env = append(environment(env), envSettings+"="+string(order))
 	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{dir.lockFile, pipe, words}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Run()
@@ -123,24 +125,22 @@ func (o *Settings) start(
 // words is where the exporter says at its end that there is no report: stderr, for a report alone. Who reads a pipe to
 // its end must not wait for the exporter: such a one it only knows by name.
 func (o *Settings) words() (*os.File, error) {
-	about, err := os.Stderr.Stat()
-	switch {
-	case err != nil || o.Report == "" || about.Mode()&os.ModeSocket != 0:
-		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	case about.Mode()&os.ModeNamedPipe != 0:
+	switch about, err := os.Stderr.Stat(); {
+	case err != nil || o.Report == "":
+	case about.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0:
+		return os.Stderr, nil
+	default:
 		if named, err := os.OpenFile("/proc/self/fd/2", unix.O_PATH, 0); err == nil {
 			return named, nil
 		}
-		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
-	fd, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	return os.NewFile(uintptr(fd), "stderr"), err
+	return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 }
 
 // orderFor is what the exporter of a launch is told.
-func (o *Settings) orderFor(dir *launchDir, l launch) order {
+func (o *Settings) orderFor(dir *launchDir) order {
 	order := o.order
-	order.Wait, order.ReportMode, order.Page = o.FinalWait(), 0o666&^umask(), o.paged()
+	order.Wait, order.Page = o.FinalWait(), o.paged()
 	if o.otlp.Asked() {
 		order.Serve = append(order.Serve, "--otlp.final")
 	}
@@ -149,21 +149,27 @@ func (o *Settings) orderFor(dir *launchDir, l launch) order {
 	if order.Page {
 		order.Serve = append(order.Serve, "--web.listen-address="+o.listen)
 	}
-	if o.webConfig != "" {
-		order.Serve = append(order.Serve, "--web.config.file="+o.webConfig)
-	}
-	for _, path := range o.config {
-		order.Serve = append(order.Serve, "--config.file="+path)
-	}
 	return order
 }
 
-// certificateVariables name files, which the exporter looks for from another directory.
-var certificateVariables = []string{
-	"OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY",
-	"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE",
-	"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
+// environment is the program's as the exporter should have it. Names of files are whole: it has another directory.
+func environment(env preload.Environment) (all []string) {
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		if slices.Contains(notForServices, name) {
+			continue
+		}
+		if certificateVariable.MatchString(name) && value != "" {
+			if path, err := filepath.Abs(value); err == nil {
+				entry = name + "=" + path
+			}
+		}
+		all = append(all, entry)
+	}
+	return all
 }
+
+var certificateVariable = regexp.MustCompile(`^OTEL_EXPORTER_OTLP_(METRICS_)?(CERTIFICATE|CLIENT_CERTIFICATE|CLIENT_KEY)$`)
 
 // Detach is the first step's process.
 func Detach(dir string) error {
@@ -179,15 +185,6 @@ func detach(dir string, handed []*os.File) error {
 	if err := inheritNothing(); err != nil {
 		return fmt.Errorf("closing what was inherited: %w", err)
 	}
-	var order order
-	if err := json.Unmarshal([]byte(os.Getenv(envSettings)), &order); err != nil {
-		return fmt.Errorf("reading the exporter's settings: %w", err)
-	}
-	logPath := cmp.Or(order.Log, filepath.Join(dir, logFile))
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NONBLOCK, 0o600)
-	if err != nil {
-		return fmt.Errorf("the exporter's log: %w; name another file with --own.log", err)
-	}
 	executable, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding my own path: %w", err)
@@ -195,7 +192,7 @@ func detach(dir string, handed []*os.File) error {
 	//nolint:gosec,noctx // this program again; it outlives this process
 	cmd := exec.Command(executable, Command, ServeStep, dir)
 	cmd.Dir = "/"
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // the log
 	cmd.ExtraFiles = handed
 	// mpirun binds ranks to cores. The exporter may run on any.
 	runtime.LockOSThread()
@@ -230,11 +227,4 @@ func inheritNothing() error {
 func reply(pipe *os.File, answer answer) {
 	_ = json.NewEncoder(pipe).Encode(answer)
 	_ = pipe.Close()
-}
-
-// umask is the process's, which can only be read by setting it.
-func umask() os.FileMode {
-	mask := unix.Umask(0o077)
-	unix.Umask(mask)
-	return os.FileMode(mask)
 }

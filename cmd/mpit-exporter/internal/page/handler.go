@@ -86,10 +86,10 @@ func (l *Live) answer(turns *api.Turns, log *slog.Logger, of say) http.HandlerFu
 		leave, err := turns.Take(req)
 		if err == nil {
 			defer leave()
-			leave, err = l.take(ctx)
+			err = l.turn.Acquire(ctx, 1)
 		}
 		if err == nil {
-			defer leave()
+			defer l.turn.Release(1)
 			said, status, err = l.find(ctx, of, req.URL.Query())
 		}
 		if err != nil {

@@ -2,8 +2,9 @@ package page
 
 import (
 	"context"
-	"fmt"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
@@ -25,7 +26,7 @@ type Window func(ctx context.Context) (api.ValueList, error)
 type Live struct {
 	window Window
 
-	turn   chan struct{} // has a token: whoever takes it asks and answers, and everybody else waits
+	turn   *semaphore.Weighted // to ask and answer
 	past   job.Window
 	left   []api.LeftOut // ranks that had no room the last time
 	place  func(r *api.RankStatus) string
@@ -42,27 +43,16 @@ type look struct {
 // NewLive returns a Live that knows nothing yet. place says where a rank has made its long call, and is asked of one
 // rank at a time; nil: module and offset are shown.
 func NewLive(window Window, place func(r *api.RankStatus) string) *Live {
-	l := &Live{window: window, place: place, turn: make(chan struct{}, 1), past: job.Window{Longest: longest}}
-	l.turn <- struct{}{}
+	l := &Live{window: window, place: place, turn: semaphore.NewWeighted(1), past: job.Window{Longest: longest}}
 	l.forget = time.AfterFunc(Kept, l.drop)
 	return l
 }
 
 // drop forgets everything: there has been no request for long.
 func (l *Live) drop() {
-	<-l.turn
+	_ = l.turn.Acquire(context.Background(), 1) // which always ends
+	defer l.turn.Release(1)
 	l.past, l.left = job.Window{Longest: longest}, nil
-	l.turn <- struct{}{}
-}
-
-// take waits for the turn.
-func (l *Live) take(ctx context.Context) (giveBack func(), err error) {
-	select {
-	case <-l.turn:
-		return func() { l.turn <- struct{}{} }, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for the ranks' values: %w", ctx.Err())
-	}
 }
 
 // look returns the report on every job of the last window (job.Window.Since). The caller has the turn.

@@ -106,18 +106,13 @@ func TestMomentsAreShared(t *testing.T) {
 		n := &node{began: time.Now().Add(-time.Hour)}
 		l := NewLive(n.window, nil)
 		for range 100 {
-			giveBack, err := l.take(t.Context())
+			_, err := l.look(t.Context(), usual)
 			require.NoError(t, err)
-			_, err = l.look(t.Context(), usual)
-			require.NoError(t, err)
-			giveBack()
 			time.Sleep(100 * time.Millisecond)
 		}
 		assert.LessOrEqual(t, n.asked, int(Kept/apart)+1, "scrapes wait while values are copied")
 		time.Sleep(3 * Kept)
-		giveBack, err := l.take(t.Context())
-		require.NoError(t, err)
-		defer giveBack()
+		synctest.Wait()
 		assert.Zero(t, l.past.Now(), "there has been no request for long")
 	})
 }
@@ -152,9 +147,11 @@ func TestErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	l := NewLive(n.window, nil)
-	<-l.turn
-	_, err := l.take(canceled)
-	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, l.turn.Acquire(t.Context(), 1))
+	answer := httptest.NewRecorder()
+	l.Handler(api.NewTurns(), slog.New(slog.DiscardHandler)).ServeHTTP(answer,
+		httptest.NewRequestWithContext(canceled, http.MethodGet, "/api/v1/jobs", http.NoBody))
+	assert.Equal(t, http.StatusServiceUnavailable, answer.Code)
 }
 
 // full is as much as a window may have (exporter.Exporter.Window): the most different names, of users who share it.

@@ -114,23 +114,3 @@ func (e Environment) FirstOnNode() bool {
 	}
 	return true
 }
-
-// Without returns the environment without some variables.
-func (e Environment) Without(names ...string) Environment {
-	return slices.DeleteFunc(slices.Clone(e), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(names, name)
-	})
-}
-
-// Absolute returns the environment with paths in these variables that a change of directory doesn't change.
-func (e Environment) Absolute(names ...string) Environment {
-	for _, name := range names {
-		if path := e.Get(name); path != "" {
-			if absolute, err := filepath.Abs(path); err == nil {
-				e.Set(name, absolute)
-			}
-		}
-	}
-	return e
-}

@@ -23,8 +23,6 @@ func lookProgram(name string) (string, error) {
 		return "", cli.Errorf(cli.NotFound, "exec: %s: not found in PATH", name)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return "", cli.Errorf(cli.NotFound, "exec: %s: no such file", name)
-	case errors.Is(err, syscall.EISDIR):
-		return "", cli.Errorf(cli.NotExecutable, "exec: %s: is a directory", name)
 	case errors.Is(err, fs.ErrPermission):
 		return "", cli.Errorf(cli.NotExecutable, "exec: %s: permission denied; is it executable?", name)
 	}

@@ -120,15 +120,13 @@ var callsWords = []string{"sizes", "peers", "light"}
 // callsFlag is the value of --calls.
 type callsFlag Settings
 
-var _ cli.Wordy = (*callsFlag)(nil)
-
 // Set takes the switch: true or false.
 func (f *callsFlag) Set(value string) (err error) {
 	f.Calls, err = strconv.ParseBool(value)
 	return err
 }
 
-// SetWords takes what is measured besides.
+// SetWords takes what is measured besides (cli.Parse).
 func (f *callsFlag) SetWords(words string) error {
 	for word := range strings.SplitSeq(words, ",") {
 		if !slices.Contains(callsWords, word) {

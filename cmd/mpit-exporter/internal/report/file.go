@@ -25,8 +25,6 @@ const maxPart = 64 << 20
 // form writes a report in one.
 type form func(r *job.Report, w io.Writer) error
 
-func inJSON(r *job.Report, w io.Writer) error { return JSON(r, w) }
-
 // File is a report's file, to which the exporters of all nodes of a job write: each what it knows in a file of its
 // own, in the directory path.nodes, and what all of them know in the report. A job on one node has the report alone.
 type File struct {
@@ -42,7 +40,7 @@ var ErrNoRanks = errors.New("no process has called MPI_Init, or not with the age
 // NewFile returns the file at path, which ends in .html, .json or .txt, as the node writes it. The node's name is one
 // that no other node of the job has. mode is that of what is written.
 func NewFile(path, node string, mode os.FileMode) (*File, error) {
-	forms := map[string]form{".html": HTML, ".json": inJSON,
+	forms := map[string]form{".html": HTML, ".json": JSON,
 		".txt": func(r *job.Report, w io.Writer) error { return Text(r, w, 0) }}
 	form, known := forms[filepath.Ext(path)]
 	if !known {
@@ -156,7 +154,7 @@ func (f *File) writeParts(reports []*job.Report) error {
 	}
 	for i, r := range reports {
 		path := filepath.Join(f.Dir(), fmt.Sprintf("%s.%d.json", f.node, i))
-		if err := f.writeFile(path, r, inJSON); err != nil {
+		if err := f.writeFile(path, r, JSON); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -52,6 +51,9 @@ const (
 	said = `topk by (jobid, user) (1, sum by (jobid, user, state, rank, node) (1e9 * ` + api.VerdictName +
 		`{%[1]s} or count_over_time(` + api.VerdictName + `{%[1]s}[%[2]ds])))`
 )
+
+// sizes is the metric of calls by their size.
+const sizes = "mpit_call_size_bytes"
 
 var isLevelName = regexp.MustCompile(`^(` + levelNames + `)$`)
 
@@ -114,45 +116,19 @@ func (v *vector) reports() []*job.Report {
 func (v *vector) read(d *json.Decoder, take func(s *model.Sample)) error {
 	var answer struct {
 		Data struct {
-			Result samples `json:"result"`
+			Result []model.Sample `json:"result"`
 		} `json:"data"`
 	}
-	answer.Data.Result.take = func(s *model.Sample) error {
-		if take(s); len(v.ranks) > maxRanks {
-			return fmt.Errorf("%w: it has more than %d ranks", client.ErrTooLarge, maxRanks)
-		}
-		return nil
-	}
 	err := d.Decode(&answer)
-	if err == nil && !answer.Data.Result.known {
+	if err == nil && answer.Data.Result == nil {
 		err = errors.New("there is no result")
 	}
+	for i := range answer.Data.Result {
+		if take(&answer.Data.Result[i]); len(v.ranks) > maxRanks {
+			return fmt.Errorf("%w: it has more than %d ranks", client.ErrTooLarge, maxRanks)
+		}
+	}
 	return err
-}
-
-// samples hands them over one by one: all together would take as much memory again.
-type samples struct {
-	take  func(s *model.Sample) error
-	known bool
-}
-
-// UnmarshalJSON reads the list of them.
-func (s *samples) UnmarshalJSON(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if token, err := d.Token(); err != nil || token != json.Delim('[') {
-		return errors.New("its result is no list")
-	}
-	for d.More() {
-		one := &model.Sample{}
-		if err := d.Decode(one); err != nil {
-			return err
-		}
-		if err := s.take(one); err != nil {
-			return err
-		}
-	}
-	s.known = true
-	return nil
 }
 
 // rankID names a rank and the node that it is on.
@@ -160,15 +136,14 @@ type rankID struct{ jobID, world, user, rank, dup, instance string }
 
 // vector makes of the samples in Prometheus' answers what exporters would have answered.
 type vector struct {
-	at      time.Time
-	ranks   map[rankID]*rank
-	buckets map[histogram]*buckets
-	said    map[[2]string]*job.Verdict // by a job's id and user
-	away    map[string]bool            // instances that could not be scraped for a moment
+	at    time.Time
+	ranks map[rankID]*rank
+	said  map[[2]string]*job.Verdict // by a job's id and user
+	away  map[string]bool            // instances that could not be scraped for a moment
 }
 
 func newVector(at time.Time) *vector {
-	return &vector{at, map[rankID]*rank{}, map[histogram]*buckets{}, map[[2]string]*job.Verdict{}, map[string]bool{}}
+	return &vector{at, map[rankID]*rank{}, map[[2]string]*job.Verdict{}, map[string]bool{}}
 }
 
 // nobody is the uid of ranks of which Prometheus doesn't know it: no user has that, not even root.
@@ -229,8 +204,8 @@ func (v *vector) takeLasting(s *model.Sample) {
 		}
 	case strings.HasPrefix(name, "mpit_call_time_seconds"):
 		addTime(r, s)
-	case strings.HasPrefix(name, "mpit_call_size_bytes"):
-		v.addSize(r, s)
+	case strings.HasPrefix(name, sizes):
+		addSize(r, s)
 	case name == "mpit_call_bytes_total", strings.HasPrefix(name, "mpit_call_peer_"):
 		add(r, api.VariableValues{Metric: name, Kind: "counter"}, api.SeriesValue{Labels: labelsOf(s.Metric),
 			Value: s.Value.String()})
@@ -289,52 +264,35 @@ func addTime(r *rank, s *model.Sample) {
 	add(r, api.VariableValues{Metric: "mpit_call_time_seconds", Kind: "histogram"}, series)
 }
 
-// addSize adds a native histogram's buckets, or keeps a cumulative one until all of them are known.
-func (v *vector) addSize(r *rank, s *model.Sample) {
-	labels := labelsOf(s.Metric)
-	if s.Histogram == nil {
-		le, _ := strconv.ParseFloat(labels["le"], 64)
+// addSize adds what counts calls up to a size: a bucket, or a native histogram with all of its.
+func addSize(r *rank, s *model.Sample) {
+	labels, upTo := labelsOf(s.Metric), map[string]string{}
+	if le, is := labels["le"]; is {
 		delete(labels, "le")
-		key := histogram{r, keyOf(labels)}
-		if v.buckets[key] == nil {
-			v.buckets[key] = &buckets{labels, map[float64]float64{}}
-		}
-		v.buckets[key].upTo[le] = float64(s.Value)
-		return
+		upTo[le] = s.Value.String()
 	}
-	all := map[string]string{}
-	for _, b := range s.Histogram.Buckets {
-		all[b.Upper.String()] = b.Count.String()
-	}
-	addSizes(r, labels, all)
-}
-
-func addSizes(r *rank, labels, buckets map[string]string) {
-	add(r, api.VariableValues{Metric: "mpit_call_size_bytes", Kind: "histogram"}, api.SeriesValue{Labels: labels,
-		Buckets: buckets})
-}
-
-// histogram names one of a rank's; buckets are its: how many observations are no larger than each bound.
-type histogram struct {
-	of     *rank
-	labels string
-}
-type buckets struct {
-	labels map[string]string
-	upTo   map[float64]float64
-}
-
-// addBuckets adds the histograms whose buckets are all known now.
-func (v *vector) addBuckets() {
-	for h, b := range v.buckets {
-		all, below := map[string]string{}, 0.0
-		for _, at := range slices.Sorted(maps.Keys(b.upTo)) {
-			if n := b.upTo[at] - below; n > 0 {
-				all[model.SampleValue(at).String()] = model.SampleValue(n).String()
-			}
-			below = max(below, b.upTo[at])
+	if s.Histogram != nil {
+		sum := model.FloatString(0)
+		for _, b := range s.Histogram.Buckets {
+			sum += b.Count
+			upTo[b.Upper.String()] = sum.String()
 		}
-		addSizes(h.of, b.labels, all)
+	}
+	add(r, api.VariableValues{Metric: sizes, Kind: "histogram"}, api.SeriesValue{Labels: labels, Buckets: upTo})
+}
+
+// apart makes of buckets that count calls up to a size those that count these alone, once all are known.
+func apart(buckets map[string]string) {
+	value := func(text string) float64 { v, _ := strconv.ParseFloat(text, 64); return v }
+	below := 0.0
+	for _, at := range slices.SortedFunc(maps.Keys(buckets), func(a, b string) int {
+		return cmp.Compare(value(a), value(b))
+	}) {
+		upTo := value(buckets[at])
+		if buckets[at] = model.SampleValue(upTo - below).String(); upTo <= below {
+			delete(buckets, at)
+		}
+		below = max(below, upTo)
 	}
 }
 
@@ -351,7 +309,7 @@ func add(r *rank, v api.VariableValues, s api.SeriesValue) {
 	if j, known := r.series[key]; known { // a histogram's other half, or what another job scrapes, too
 		of := &(*all)[j]
 		of.Value, of.Count, of.Sum = cmp.Or(s.Value, of.Value), cmp.Or(s.Count, of.Count), cmp.Or(s.Sum, of.Sum)
-		of.Buckets = s.Buckets
+		maps.Copy(of.Buckets, s.Buckets)
 		return
 	}
 	r.series[key] = len(*all)
@@ -376,7 +334,6 @@ func keyOf(labels map[string]string) string { return fmt.Sprintf("%q", labels) }
 
 // answers is one answer, as if one exporter had all ranks.
 func (v *vector) answers() []api.ValueList {
-	v.addBuckets()
 	list := api.ValueList{Time: v.at}
 	for _, id := range slices.SortedFunc(maps.Keys(v.ranks), func(a, b rankID) int {
 		return cmp.Or(strings.Compare(a.jobID, b.jobID), strings.Compare(a.world, b.world),
@@ -386,6 +343,11 @@ func (v *vector) answers() []api.ValueList {
 		s := &r.Rank
 		if s.State == job.StateGone && v.away[id.instance] {
 			s.State = "late"
+		}
+		if at, known := r.variables[sizes]; known {
+			for _, of := range r.Variables[at].Series {
+				apart(of.Buckets)
+			}
 		}
 		// When a rank has ended Prometheus doesn't know: it was observed from its beginning to its end.
 		if (s.State == "ended" || s.State == job.StateGone) && s.Started != nil && s.Calls != nil {

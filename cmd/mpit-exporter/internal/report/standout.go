@@ -38,8 +38,7 @@ func (v *view) standOut() section {
 		}
 		slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(of(b), of(a)) })
 		if most, next := of(at[0]), of(at[1]); most >= enough && most >= times*next {
-			s.Rows = append(s.Rows, row{Cells: []string{strconv.Itoa(ranks[at[0]].Rank), what, text(most),
-				fmt.Sprintf("%d: %s", ranks[at[1]].Rank, text(next))}})
+			s.add(strconv.Itoa(ranks[at[0]].Rank), what, text(most), fmt.Sprintf("%d: %s", ranks[at[1]].Rank, text(next)))
 		}
 	}
 	for _, direction := range []string{"sent", "received", "written", "read"} {

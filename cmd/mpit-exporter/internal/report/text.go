@@ -16,13 +16,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// JSON writes a report, or a comparison, as JSON.
-func JSON(of any, w io.Writer) error {
-	if r, is := of.(*job.Report); is {
-		of = r.Written()
-	}
-	return written(cli.WriteJSON(w, of))
-}
+// JSON writes a report as JSON.
+func JSON(r *job.Report, w io.Writer) error { return written(cli.WriteJSON(w, r.Written())) }
 
 func written(err error) error {
 	if err != nil {
@@ -42,7 +37,7 @@ func Text(r *job.Report, w io.Writer, columns int) error {
 		fmt.Fprintf(&b, "\n%s\n", s.Title)
 		rows := make([][]string, len(s.Rows))
 		for i, row := range s.Rows {
-			rows[i] = slices.Clone(row.Cells)
+			rows[i] = row.Cells
 		}
 		writeLines(&b, table.Aligned(s.Heads, rows, columns))
 		for _, note := range s.Notes {

@@ -41,6 +41,9 @@ type section struct {
 	Notes []string
 }
 
+// add adds a row without a bar.
+func (s *section) add(cells ...string) { s.Rows = append(s.Rows, row{Cells: cells}) }
+
 // row is a line of a section; parts are those of a bar, nil: there is none.
 type row struct {
 	Cells []string
@@ -82,9 +85,11 @@ func viewOf(r *job.Report) *view {
 		about = append(about, mapping.OneLine(j.Library))
 	}
 	if j.Started != nil {
-		about = append(about, "began "+j.Started.Local().Format(time.DateTime), state(r)+" "+units.Duration(r.Lasted()))
-		if j.Ended == nil { // what comes later isn't in it
-			about = append(about, "as of "+r.Time.Local().Format(time.DateTime))
+		about = append(about, "began "+j.Started.Local().Format(time.DateTime))
+		if lasted := units.Duration(r.Lasted()); j.Ended != nil {
+			about = append(about, "ended after "+lasted)
+		} else { // what comes later isn't in it
+			about = append(about, "runs for "+lasted, "as of "+r.Time.Local().Format(time.DateTime))
 		}
 	}
 	v := &view{Title: title, About: strings.Join(about, ", "), State: r.Verdict.State, report: r}
@@ -92,18 +97,16 @@ func viewOf(r *job.Report) *view {
 	return v
 }
 
-func state(r *job.Report) string {
-	if r.Job.Ended != nil {
-		return "ended after"
-	}
-	return "runs for"
-}
-
 func (v *view) sections() (all []section) {
 	for _, s := range []section{v.efficiency(), v.underWay(), v.calls(), v.ranks(), v.standOut(), v.sizes(),
 		v.messages(), v.levels()} {
+		for _, row := range s.Rows {
+			for i, cell := range row.Cells {
+				row.Cells[i] = mapping.OneLine(cell)
+			}
+		}
 		if len(s.Rows) > 0 {
-			all = append(all, s.clean())
+			all = append(all, s)
 		}
 	}
 	if v.report.LeftOut > 0 {
@@ -111,16 +114,6 @@ func (v *view) sections() (all []section) {
 			"%d ranks or series had no room in an exporter's answer", v.report.LeftOut)}})
 	}
 	return all
-}
-
-// clean is the section as text that may stand anywhere.
-func (s section) clean() section {
-	for _, row := range s.Rows {
-		for i, cell := range row.Cells {
-			row.Cells[i] = mapping.OneLine(cell)
-		}
-	}
-	return s
 }
 
 func (v *view) calls() section {
@@ -177,7 +170,7 @@ func (v *view) ranks() section {
 	for i := range list {
 		if len(list) > shownLate+shownEarly && i >= shownLate && i < len(list)-shownEarly {
 			if i == shownLate {
-				s.Rows = append(s.Rows, row{Cells: []string{fmt.Sprintf("… %d more", len(list)-shownLate-shownEarly)}})
+				s.add(fmt.Sprintf("… %d more", len(list)-shownLate-shownEarly))
 			}
 			continue
 		}
@@ -211,8 +204,7 @@ func (v *view) sizes() section {
 	list := v.report.Sizes
 	for i := range list[:min(len(list), shownCalls)] {
 		of := &list[i]
-		s.Rows = append(s.Rows, row{Cells: []string{units.Number(of.Calls), upTo(of.AtMost(0.5)), upTo(of.AtMost(0.9)),
-			upTo(of.AtMost(1)), of.Function, of.Object}})
+		s.add(units.Number(of.Calls), upTo(of.AtMost(0.5)), upTo(of.AtMost(0.9)), upTo(of.AtMost(1)), of.Function, of.Object)
 	}
 	return s.andMore(len(list)-shownCalls, "")
 }
@@ -250,8 +242,7 @@ func (v *view) levels() section {
 	list := v.report.Levels
 	for i := range list[:min(len(list), shownLevels)] {
 		l := &list[i]
-		s.Rows = append(s.Rows, row{Cells: []string{units.Number(l.Most), strconv.Itoa(l.Rank),
-			l.Metric + job.LabelText(l.Labels)}})
+		s.add(units.Number(l.Most), strconv.Itoa(l.Rank), l.Metric+job.LabelText(l.Labels))
 	}
 	return s.andMore(len(list)-shownLevels, "")
 }
@@ -290,8 +281,7 @@ func (v *view) underWay() section {
 		if p.Seconds > 0 {
 			took = units.Duration(p.Seconds)
 		}
-		s.Rows = append(s.Rows, row{Cells: []string{took, p.Call, p.Object,
-			table.Shorten(units.Ranks(p.Ranks), table.MaxCell), p.From}})
+		s.add(took, p.Call, p.Object, table.Shorten(units.Ranks(p.Ranks), table.MaxCell), p.From)
 	}
 	return s
 }

@@ -1,16 +1,14 @@
 // Package table writes tables of text for people, and makes what stands in them harmless: it comes from ranks, and
 // anybody's program may be a rank.
 //
-// It doesn't know what a table is about. Begin with New and Row.
+// It doesn't know what a table is about. Begin with Clean and Write.
 package table
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/clipperhouse/displaywidth"
 	"golang.org/x/term"
@@ -21,20 +19,21 @@ import (
 // MaxCell is how many columns of a long value a cell should show.
 const MaxCell = 40
 
-// New returns a writer that aligns what rows there are in columns. Flush ends it.
-func New(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
-
-// Row writes a line of cells, "-" for an empty one.
-func Row(w io.Writer, cells ...string) {
+// Clean makes a row of cells.
+func Clean(cells ...string) []string {
 	for i, cell := range cells {
-		cells[i] = cmp.Or(mapping.OneLine(cell), "-")
+		cells[i] = mapping.OneLine(cell)
 	}
-	Line(w, cells...)
+	return cells
 }
 
-// Line writes a line of cells that are clean. They end with tabs, except for the last: that one does not widen a
-// column.
-func Line(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
+// Write writes the lines of a table (Aligned), however long they are; nothing if there are no rows.
+func Write(w io.Writer, heads []string, rows [][]string) (err error) {
+	if len(rows) > 0 {
+		_, err = io.WriteString(w, strings.Join(Aligned(heads, rows, 0), "\n")+"\n")
+	}
+	return err
+}
 
 // Width is how many columns of a terminal a text takes: some characters take two, others none.
 func Width(s string) int { return displaywidth.String(s) }

@@ -12,8 +12,7 @@ import (
 
 // callsOf are the functions of MPI, by object, in the order of their time.
 func callsOf(r *job.Report) grid {
-	g := grid{columns: []column{{"SHARE", true}, {"CALLS/s", true}, {"MEAN", true}, {"FUNCTION", false}, {"ON", false},
-		{"MOST IN RANKS", false}}}
+	g := grid{heads: []string{">SHARE", ">CALLS/s", ">MEAN", "FUNCTION", "ON", "MOST IN RANKS"}}
 	list := slices.Clone(r.Calls)
 	slices.SortStableFunc(list, func(a, b job.Call) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	for i := range list {
@@ -69,8 +68,7 @@ func numbers(ranks []int) string {
 
 // underWay is where ranks are if one of them has been in a call for more than a second.
 func underWay(r *job.Report) grid {
-	g := grid{columns: []column{{"FOR", true}, {"CALL UNDER WAY", false}, {"ON", false}, {"RANKS", false},
-		{"FROM", false}}}
+	g := grid{heads: []string{">FOR", "CALL UNDER WAY", "ON", "RANKS", "FROM"}}
 	for _, p := range r.Places() {
 		took := ""
 		if p.Seconds > 0 {

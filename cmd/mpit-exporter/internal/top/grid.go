@@ -8,16 +8,10 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// column is one of a grid. Numbers are aligned at their right.
-type column struct {
-	name   string
-	number bool
-}
-
-// grid is a table.
+// grid is a table. Heads of columns that are aligned at their right begin with ">".
 type grid struct {
-	columns []column
-	rows    [][]Piece // as many cells as columns
+	heads []string
+	rows  [][]Piece // as many cells as heads
 }
 
 // cells are those of a row, clean.
@@ -43,25 +37,18 @@ func (g *grid) lines(rows int) []Line {
 			more = "… and " + strconv.Itoa(left+1) + " more"
 		}
 	}
-	heads := make([]Piece, len(g.columns))
-	for i, c := range g.columns {
-		heads[i] = Piece{Text: c.name, Tone: Heading}
-	}
-	all := append([][]Piece{heads}, shown...)
-	widths := widthsOf(all)
+	all, widths := g.withHeads(shown)
 	var lines []Line
 	for _, row := range all {
 		var line Line
+		gap := ""
 		for i, cell := range row {
 			space := strings.Repeat(" ", widths[i]-table.Width(cell.Text))
-			if g.columns[i].number {
-				line = append(line, Piece{Text: space}, cell)
-			} else if line = append(line, cell); i < len(row)-1 {
-				line = append(line, Piece{Text: space})
+			if strings.HasPrefix(g.heads[i], ">") {
+				gap, space = gap+space, ""
 			}
-			if i < len(row)-1 {
-				line = append(line, Piece{Text: "  "})
-			}
+			line = append(line, Piece{Text: gap}, cell)
+			gap = space + "  "
 		}
 		lines = append(lines, line)
 	}
@@ -71,24 +58,26 @@ func (g *grid) lines(rows int) []Line {
 	return lines
 }
 
-func widthsOf(rows [][]Piece) []int {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
+// withHeads are rows below the heads, and how wide the columns are then.
+func (g *grid) withHeads(rows [][]Piece) (all [][]Piece, widths []int) {
+	heads := make([]Piece, len(g.heads))
+	for i, head := range g.heads {
+		heads[i] = Piece{Text: strings.TrimPrefix(head, ">"), Tone: Heading}
+	}
+	all, widths = append([][]Piece{heads}, rows...), make([]int, len(heads))
+	for _, row := range all {
 		for i, cell := range row {
 			widths[i] = max(widths[i], table.Width(cell.Text))
 		}
 	}
-	return widths
+	return all, widths
 }
 
 // width is how many columns of the screen the grid's lines take.
 func (g *grid) width() int {
-	heads := make([]Piece, len(g.columns))
-	for i, c := range g.columns {
-		heads[i].Text = c.name
-	}
-	all := 2 * (len(heads) - 1)
-	for _, width := range widthsOf(append([][]Piece{heads}, g.rows...)) {
+	_, widths := g.withHeads(g.rows)
+	all := 2 * (len(widths) - 1)
+	for _, width := range widths {
 		all += width
 	}
 	return all

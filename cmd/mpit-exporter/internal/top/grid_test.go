@@ -8,7 +8,7 @@ import (
 
 // Columns stand below each other whatever a job calls itself and its communicators.
 func TestWideCharacters(t *testing.T) {
-	g := grid{columns: []column{{name: "JOB"}, {name: "CALLS", number: true}, {name: "ON"}}, rows: [][]Piece{
+	g := grid{heads: []string{"JOB", ">CALLS", "ON"}, rows: [][]Piece{
 		cells(Usual, "流体", "7", "halo"),
 		cells(Usual, "solver", "12", "作业"),
 	}}

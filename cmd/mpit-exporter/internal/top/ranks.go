@@ -109,9 +109,8 @@ func newGroup(r *job.Rank) *group {
 
 // ranks are the groups, from late to early.
 func ranks(r *job.Report, groups []*group, columns int) grid {
-	g := grid{columns: []column{{"RANKS", false}, {"USEFUL", true}, {"SEND", true}, {"WAIT", true},
-		{"COLLECTIVE", true}, {"FILE", true}, {"POLL", true}, {"FINALIZE", true}, {"ENDED", true},
-		{"STATE", false}, {"HOST", false}}}
+	g := grid{heads: []string{"RANKS", ">USEFUL", ">SEND", ">WAIT", ">COLLECTIVE", ">FILE", ">POLL", ">FINALIZE", ">ENDED",
+		"STATE", "HOST"}}
 	// Most jobs' ranks are not in the last two states; where no call is measured, in none that is known.
 	states, end := 0, 1+len(api.StateSeconds{})
 	if r.Verdict.Efficiency != nil {
@@ -120,7 +119,7 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 			states -= 2
 		}
 	}
-	g.columns = slices.Delete(g.columns, 1+states, end)
+	g.heads = slices.Delete(g.heads, 1+states, end)
 	isLate := func(of *group) bool {
 		late := r.Verdict.Late
 		return late != nil && len(of.ranks) == 1 && late.Rank == of.first.Rank && late.Dup == of.first.Dup
@@ -147,7 +146,7 @@ func ranks(r *job.Report, groups []*group, columns int) grid {
 		g.rows = append(g.rows, slices.Delete(row, 1+states, end))
 	}
 	if width := min(columns-g.width()-2, 30); width >= 8 && r.Verdict.Efficiency != nil { // there is room for strips
-		g.columns = slices.Insert(g.columns, 1, column{})
+		g.heads = slices.Insert(g.heads, 1, "")
 		for i, of := range groups {
 			g.rows[i] = slices.Insert(g.rows[i], 1, Piece{Text: of.strip(width), Tone: g.rows[i][0].Tone})
 		}

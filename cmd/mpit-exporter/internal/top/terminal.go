@@ -53,11 +53,8 @@ func Plain(w io.Writer, lines []Line) error {
 	return nil
 }
 
-// Screen is a terminal that belongs to us until Close.
-type Screen struct{ screen tcell.Screen }
-
-// OpenScreen takes the process's terminal over.
-func OpenScreen() (*Screen, error) {
+// OpenScreen takes the process's terminal over, until Fini.
+func OpenScreen() (tcell.Screen, error) {
 	// In a locale of few characters, such as ISO-8859-1, what has none of its own is shown in ASCII: the terminal may or
 	// may not be one of UTF-8.
 	tcell.SetEncodingFallback(tcell.EncodingFallbackASCII)
@@ -73,31 +70,25 @@ func OpenScreen() (*Screen, error) {
 	for of, plain := range map[rune]string{'░': ".", '…': "~", 'µ': "u"} {
 		s.RegisterRuneFallback(of, plain)
 	}
-	return &Screen{s}, nil
+	return s, nil
 }
 
-// Close gives the terminal back as it was.
-func (s *Screen) Close() { s.screen.Fini() }
-
-// Size is that of the terminal now.
-func (s *Screen) Size() (columns, lines int) { return s.screen.Size() }
-
-// Draw shows lines from the top on, and in the last one what is wrong.
-func (s *Screen) Draw(lines []Line, trouble string) {
-	s.screen.Clear()
-	columns, height := s.screen.Size()
-	s.screen.PutStrStyled(0, height-1, trouble, style(Bad))
+// Draw shows lines from the top of a terminal on, and in the last one what is wrong.
+func Draw(s tcell.Screen, lines []Line, trouble string) {
+	s.Clear()
+	columns, height := s.Size()
+	s.PutStrStyled(0, height-1, trouble, style(Bad))
 	for y, line := range lines[:min(len(lines), max(height-1, 0))] {
 		x := 0
 		for _, p := range line {
 			for text, width := p.Text, 0; text != "" && x < columns; x += width {
-				if text, width = s.screen.Put(x, y, text, style(p.Tone)); width == 0 {
+				if text, width = s.Put(x, y, text, style(p.Tone)); width == 0 {
 					break // nothing to be seen; or the terminal has become smaller, which is an event
 				}
 			}
 		}
 	}
-	s.screen.Show()
+	s.Show()
 }
 
 func style(t Tone) tcell.Style {
@@ -120,9 +111,6 @@ func style(t Tone) tcell.Style {
 	return tcell.StyleDefault
 }
 
-// Events are keys, and that the size has changed. The channel is closed, or has a failure, when the terminal is gone.
-func (s *Screen) Events() <-chan tcell.Event { return s.screen.EventQ() }
-
 // Key is the key that was pressed: a letter, or a name such as Up and Ctrl-C; "" if it was something else.
 func Key(e tcell.Event) string {
 	key, is := e.(*tcell.EventKey)
@@ -135,7 +123,7 @@ func Key(e tcell.Event) string {
 	return tcell.KeyNames[key.Key()]
 }
 
-// Gone says whether an event is that there is no terminal any more.
+// Gone says whether an event is that there is no terminal any more: the channel is closed then, or has a failure.
 func Gone(e tcell.Event) bool {
 	_, failed := e.(*tcell.EventError)
 	return e == nil || failed

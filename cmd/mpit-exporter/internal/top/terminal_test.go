@@ -29,6 +29,6 @@ func (s *shrunk) Put(x, y int, text string, _ tcell.Style) (rest string, width i
 }
 
 func TestTerminalShrinksWhileItIsDrawn(t *testing.T) {
-	s := &Screen{&shrunk{t: t}}
-	s.Draw([]Line{{{Text: "job 17"}, {Text: "healthy"}}, {{Text: "98 % useful"}}}, "")
+	s := &shrunk{t: t}
+	Draw(s, []Line{{{Text: "job 17"}, {Text: "healthy"}}, {{Text: "98 % useful"}}}, "")
 }

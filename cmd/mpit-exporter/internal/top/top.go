@@ -1,8 +1,8 @@
 // Package top draws what "mpit-exporter top" shows of the jobs of a node: a verdict on each, and of one of them where
 // its time goes, in which calls of MPI and in which ranks.
 //
-// It asks nobody. Begin with View.Screen and View.Plain, which draw lines for any terminal or none; Screen is a
-// terminal that shows them.
+// It asks nobody. Begin with View.Screen and View.Plain, which draw lines for any terminal or none; OpenScreen and
+// Draw show them.
 package top
 
 import (
@@ -104,8 +104,7 @@ func interval(r *job.Report) string {
 
 // jobs are a line for each job.
 func (v *View) jobs(room, columns int) []Line {
-	g := grid{columns: []column{{name: "  JOB"}, {name: "PROGRAM"}, {name: "USER"}, {name: "RANKS", number: true},
-		{name: "VERDICT"}, {name: ""}}}
+	g := grid{heads: []string{"  JOB", "PROGRAM", "USER", ">RANKS", "VERDICT", ""}}
 	for i, r := range v.Reports {
 		mark := "  "
 		tone := Usual
@@ -119,7 +118,7 @@ func (v *View) jobs(room, columns int) []Line {
 		g.rows = append(g.rows, row)
 	}
 	if columns < 100 { // the verdict says more than the program's and the user's name
-		g.columns = slices.Delete(g.columns, 1, 3)
+		g.heads = slices.Delete(g.heads, 1, 3)
 		for i := range g.rows {
 			g.rows[i] = slices.Delete(g.rows[i], 1, 3)
 		}
