@@ -29,8 +29,10 @@ func (s section) Bars() bool {
 // HTML writes a report as a page that needs nothing else. The report itself stands in it, for job.Read.
 func HTML(r *job.Report, w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"name":  func(head string) string { return strings.TrimPrefix(head, ">") },
-		"right": func(heads []string, at int) bool { return strings.HasPrefix(heads[at], ">") },
+		"name":    func(head string) string { return strings.TrimPrefix(head, ">") },
+		"width":   func(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + "%" },
+		"percent": units.Percent,
+		"right":   func(heads []string, at int) bool { return strings.HasPrefix(heads[at], ">") },
 	}).Parse(pageHTML)
 	if err != nil {
 		return written(err)
@@ -41,19 +43,19 @@ func HTML(r *job.Report, w io.Writer) error {
 		return written(err)
 	}
 	colour := cmp.Or(job.StateOf(v.State).Colour, "line")
-	return written(t.Execute(w, map[string]any{"View": v, "Whole": v.whole(), "Matrix": v.matrix(),
+	return written(t.Execute(w, map[string]any{"View": v, "Bar": r.Verdict.Bar(), "Whole": v.whole(), "Matrix": v.matrix(),
 		"Colour":   template.CSS("var(--" + colour + ")"), //nolint:gosec // G203: from a table
 		"Palette":  template.CSS(page.Palette),            //nolint:gosec // G203: it is this program's
 		"Sections": v.sections(), "JSON": json.RawMessage(mapping.EscapeHidden(data))}))
 }
 
 // whole is the time of all ranks together, by what they do.
-func (v *view) whole() []part {
+func (v *view) whole() []job.Part {
 	all := job.Rank{Time: v.report.Spent()}
 	if all.Time.Sum() == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(partsOf(&all), func(p part) bool { return p.Share == 0 })
+	return slices.DeleteFunc(partsOf(&all), func(p job.Part) bool { return p.Share == 0 })
 }
 
 // maxMatrix is up to how many ranks there is a matrix of who sends to whom.
@@ -100,10 +102,11 @@ const palest = 0.05
 func shade(share float64) string { return strconv.FormatFloat(max(share, palest), 'f', 2, 64) }
 
 // partsOf are a rank's time by what it does: useful, and the states of MPI.
-func partsOf(r *job.Rank) []part {
-	parts := []part{{"useful", r.Useful()}}
+func partsOf(r *job.Rank) []job.Part {
+	parts := []job.Part{{Name: "useful", Colour: "useful", Share: r.Useful()}}
 	for state := api.Outside + 1; state < api.TimeStates; state++ {
-		parts = append(parts, part{api.TimeStateNames[state], r.Share(state)})
+		name := api.TimeStateNames[state]
+		parts = append(parts, job.Part{Name: name, Colour: name, Share: r.Share(state)})
 	}
 	return parts
 }

@@ -228,7 +228,7 @@ func TestColours(t *testing.T) {
 		assert.Contains(t, page.String(), used[1]+": #")
 	}
 	for _, p := range partsOf(&r.Ranks[0]) {
-		assert.Contains(t, page.String(), "."+p.Class+" { background: var(")
+		assert.Contains(t, page.String(), "."+p.Name+" { background: var(")
 	}
 }
 
@@ -312,4 +312,19 @@ func TestCompare(t *testing.T) {
 	assert.Equal(t, 0, strings.Index(text.String(), "It takes 32.0s, 68.0s less than before (1m40s); the mean rank spends 50.8s less in MPI_Allreduce residual; "+
 		"healthy, and was late rank; 94 % useful instead of 47 %\n"), text.String())
 	assert.Contains(t, text.String(), "-50.8s   51.8s  1.00s         1.00k  1.00k  MPI_Allreduce residual")
+}
+
+// The bar below the verdict is that of the live page: nothing of a job that can't go on looks well.
+func TestBarOfTheVerdict(t *testing.T) {
+	for state, want := range map[string]string{
+		job.Deadlock: `<span class="hung" style="width:100.00%" title="deadlock 100 %"></span></div>`,
+		job.LateRanks: `<span class="useful" style="width:40.00%" title="useful 40 %"></span>` +
+			`<span class="late" style="width:50.00%" title="waiting for late ranks 50 %"></span>` +
+			`<span class="send" style="width:10.00%" title="communication 10 %"></span></div>`,
+	} {
+		var page strings.Builder
+		require.NoError(t, HTML(&job.Report{Verdict: job.Verdict{State: state,
+			Efficiency: &job.Efficiency{Parallel: 0.4, Communication: 0.9}}}, &page))
+		assert.Contains(t, page.String(), want)
+	}
 }

@@ -47,20 +47,8 @@ func (s *section) add(cells ...string) { s.Rows = append(s.Rows, row{Cells: cell
 // row is a line of a section; parts are those of a bar, nil: there is none.
 type row struct {
 	Cells []string
-	Parts []part
+	Parts []job.Part
 }
-
-// part is a piece of a bar.
-type part struct {
-	Class string  // useful, or another state's name
-	Share float64 // of the bar
-}
-
-// Percent is the part's width.
-func (p part) Percent() string { return strconv.FormatFloat(100*p.Share, 'f', 2, 64) + "%" }
-
-// Text is the part in words.
-func (p part) Text() string { return units.Percent(p.Share) }
 
 // view is a report in words.
 type view struct {
@@ -129,7 +117,7 @@ func (v *view) calls() section {
 		s.Rows = append(s.Rows, row{Cells: []string{units.Percent(c.Share), units.Duration(c.Seconds),
 			units.Number(c.Calls), mean,
 			c.Function, c.Object, fmt.Sprintf("%d: %s", c.Most, units.Duration(c.MostSeconds)), bytesACall(c)},
-			Parts: []part{{"mpi", min(c.Share, 1)}}})
+			Parts: []job.Part{{Colour: "mpi", Share: min(c.Share, 1)}}})
 	}
 	if spent := v.report.Spent(); secondsOf(list) > 1.05*spent.Inside() {
 		s.Notes = append(s.Notes, "Other threads than those that initialised MPI call it, too; shares are of these "+
@@ -163,7 +151,7 @@ func (v *view) ranks() section {
 	for at, p := range partsOf(&job.Rank{}) {
 		if at == 0 || slices.ContainsFunc(list, func(r job.Rank) bool { return partsOf(&r)[at].Share >= 0.005 }) {
 			shown = append(shown, at)
-			s.Heads = append(s.Heads, ">"+strings.ToUpper(p.Class))
+			s.Heads = append(s.Heads, ">"+strings.ToUpper(p.Name))
 		}
 	}
 	s.Heads = append(s.Heads, "IN MPI MOSTLY")
@@ -231,7 +219,7 @@ func (v *view) messages() section {
 	for i := range list[:min(len(list), shownPairs)] {
 		m := &list[i]
 		s.Rows = append(s.Rows, row{Cells: []string{units.Bytes(m.Bytes), units.Number(m.Messages),
-			units.Bytes(m.Bytes / m.Messages), strconv.Itoa(m.From), m.To}, Parts: []part{{"send", m.Bytes / max(list[0].Bytes,
+			units.Bytes(m.Bytes / m.Messages), strconv.Itoa(m.From), m.To}, Parts: []job.Part{{Colour: "send", Share: m.Bytes / max(list[0].Bytes,
 			1)}}})
 	}
 	return s.andMore(len(list)-shownPairs, " pairs")
@@ -265,7 +253,7 @@ func (v *view) efficiency() section {
 		{"communication", e.Communication, "useful time of the rank that has most"},
 	} {
 		s.Rows = append(s.Rows, row{Cells: []string{of.name, units.Percent(of.value), of.is},
-			Parts: []part{{"useful", of.value}}})
+			Parts: []job.Part{{Colour: "useful", Share: of.value}}})
 	}
 	if size := v.report.Job.WorldSize; e.Ranks < size {
 		s.Notes = append(s.Notes, fmt.Sprintf("Of %d of %d ranks: of the others not enough was observed.", e.Ranks, size))

@@ -199,22 +199,18 @@ func (v *View) about(r *job.Report, columns int) []Line {
 		}
 	}
 	lines = append(lines, Line{{Text: title, Tone: Heading}})
-	// How well a job that can't go on did before says nothing of it.
-	if e := r.Verdict.Efficiency; e != nil && job.StateOf(r.Verdict.State).Colour != "hung" {
-		most, waits := e.Communication, "waiting for late ranks"
-		if r.Verdict.State == job.Waits {
-			most, waits = 1, "waiting" // whichever rank it may be for
-		}
-		waiting := max(most-e.Parallel, 0)
+	if parts := r.Verdict.Bar(); len(parts) > 1 { // otherwise the state says it
 		var line Line
 		if columns > 0 {
-			full, inside, waited := strip(min(columns/4, 30), e.Parallel, waiting)
+			full, inside, waited := strip(min(columns/4, 30), parts[0].Share, parts[1].Share)
 			line = Line{{Text: full, Tone: Good}, {Text: inside},
 				{Text: waited, Tone: Poor}, {Text: " "}}
 		}
-		lines = append(lines, append(line, Piece{Text: fmt.Sprintf(
-			"%s useful, %s %s, %s communication", units.Percent(e.Parallel),
-			units.Percent(waiting), waits, units.Percent(1-most))}))
+		words := make([]string, len(parts))
+		for i, p := range parts {
+			words[i] = units.Percent(p.Share) + " " + p.Name
+		}
+		lines = append(lines, append(line, Piece{Text: strings.Join(words, ", ")}))
 	}
 	return lines
 }
