@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/catalogue"
@@ -42,7 +41,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		variables := 0
 		for _, name := range page.Names("mpit_") {
 			assert.True(t, documented[name], "%s is not in docs/metrics.md", name)
-			if !exporter.Reserved(name) {
+			if !harness.IsOwn(name) {
 				variables++
 			}
 		}

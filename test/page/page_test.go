@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
@@ -48,7 +47,7 @@ func samePage(t *testing.T, u *tab, server *harness.Exporter, run *harness.Run, 
 		want := map[string]float64{}
 		scrape := server.Scrape(t)
 		for _, name := range scrape.Names("mpit_") {
-			if exporter.Reserved(name) {
+			if harness.IsOwn(name) {
 				continue
 			}
 			for _, s := range scrape.Select(name, run.Labels(rank)) {
