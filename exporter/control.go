@@ -13,6 +13,8 @@ func newControl(e *Exporter) *control.Server {
 		Log:   e.log,
 		User:  e.users.Name,
 		Count: func(result string) { e.self.CvarWrites.WithLabelValues(result).Inc() },
+
+		SeesAll: e.cfg.SeesAll,
 	})
 }
 

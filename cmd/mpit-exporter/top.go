@@ -180,7 +180,7 @@ func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	shown, help := 0, false
-	trouble := "asking " + mapping.OneLine(c.exporter.URL) + " …"
+	trouble := "asking " + mapping.OneLine(c.exporter.String()) + " …"
 	for {
 		columns, lines := screen.Size()
 		drawn := s.view().Screen(columns, lines-1)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -114,11 +115,30 @@ func (g *callGate) end() {
 
 type callerKey struct{}
 
-func withCaller(ctx context.Context, conn net.Conn) context.Context {
-	if c, ok := conn.(*connection); ok {
-		return context.WithValue(ctx, callerKey{}, c.caller)
+// noUser is a uid that no process has.
+const noUser = 1<<32 - 1
+
+// withCaller notes whose a connection is, and what it may see.
+func (s *Server) withCaller(ctx context.Context, conn net.Conn) context.Context {
+	c, ok := conn.(*connection)
+	if !ok {
+		return ctx
 	}
-	return ctx
+	ctx, uid := context.WithValue(ctx, callerKey{}, c.caller), c.caller.UID
+	if uid == 0 || s.cfg.SeesAll == nil {
+		return ctx
+	}
+	groups, err := mpit.PeerGroups(c.UnixConn)
+	if err != nil {
+		s.cfg.Log.Debug("the groups of a caller are not known", "uid", uid, "err", err)
+	}
+	switch {
+	case uid == s.nobody: // it may be any user that this user namespace doesn't have
+		return api.WithViewer(ctx, noUser)
+	case s.cfg.SeesAll(uid, append(groups, c.caller.GID)):
+		return ctx
+	}
+	return api.WithViewer(ctx, uid)
 }
 
 // overflowUID is the uid that the kernel gives for users that have none in this user namespace.

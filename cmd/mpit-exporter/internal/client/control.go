@@ -73,18 +73,21 @@ func (c *Control) dial(ctx context.Context) (net.Conn, error) {
 		"listens", strings.Join(places, " or "))
 }
 
+// Transport brings any request to the exporter, whatever host it names: the socket is the address.
+func (c *Control) Transport() *http.Transport {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) }
+	return &http.Transport{DialContext: dial, DisableKeepAlives: true}
+}
+
 // Ask sends a request and hands the answer to decode, which says whether it is one of an exporter's.
 func (c *Control) Ask(ctx context.Context, method, path string, body []byte, decode func(text []byte) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	// The name means nothing: the socket is the address.
 	request, err := http.NewRequestWithContext(ctx, method, "http://control"+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) }
-	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	response, err := (&http.Client{Transport: c.Transport()}).Do(request)
 	if err != nil {
 		if inner := (*url.Error)(nil); errors.As(err, &inner) {
 			err = inner.Err // the address says nothing to a user

@@ -166,25 +166,29 @@ func placesOfRules(path string) []string {
 	return places
 }
 
-// TLSFiles are the files that a --web.config.file names. exporter-toolkit has checked it and reads them anew for each
-// connection.
-func TLSFiles(webConfig string) []string {
-	text, err := os.ReadFile(webConfig)
-	if err != nil {
-		return nil
+// WebConfig is what is known here of a --web.config.file. exporter-toolkit has checked it and reads it anew for each
+// connection and request.
+type WebConfig struct {
+	TLS struct {
+		Cert     string `yaml:"cert_file"`
+		Key      string `yaml:"key_file"`
+		ClientCA string `yaml:"client_ca_file"`
+	} `yaml:"tls_server_config"`
+	Users map[string]string `yaml:"basic_auth_users"`
+}
+
+// ReadWebConfig reads one; of what can't be read nothing is known.
+func ReadWebConfig(path string) (c WebConfig) {
+	if text, err := os.ReadFile(path); err != nil || yaml.Unmarshal(text, &c) != nil {
+		return WebConfig{}
 	}
-	var config struct {
-		TLS struct {
-			Cert     string `yaml:"cert_file"`
-			Key      string `yaml:"key_file"`
-			ClientCA string `yaml:"client_ca_file"`
-		} `yaml:"tls_server_config"`
-	}
-	if yaml.Unmarshal(text, &config) != nil {
-		return nil
-	}
-	var files []string
-	for _, path := range []string{config.TLS.Cert, config.TLS.Key, config.TLS.ClientCA} {
+	return c
+}
+
+// TLSFiles are the files that a --web.config.file names.
+func TLSFiles(webConfig string) (files []string) {
+	tls := ReadWebConfig(webConfig).TLS
+	for _, path := range []string{tls.Cert, tls.Key, tls.ClientCA} {
 		switch {
 		case path == "":
 		case filepath.IsAbs(path):
