@@ -100,8 +100,8 @@ func PeerOf(conn *net.UnixConn) (Peer, error) {
 	return Peer{PID: cred.Pid, UID: cred.Uid, GID: cred.Gid}, nil
 }
 
-// PeerGroups asks the kernel for the supplementary groups of who is at the other end of a connection (SO_PEERGROUPS), at
-// the time of the connection. Linux before 4.13 can't say.
+// PeerGroups asks the kernel for the supplementary groups of who is at the other end of a connection (SO_PEERGROUPS),
+// at the time of the connection. Linux before 4.13 can't say.
 func PeerGroups(conn *net.UnixConn) ([]uint32, error) {
 	var groups []uint32
 	raw, err := conn.SyscallConn()

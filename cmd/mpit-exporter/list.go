@@ -147,7 +147,7 @@ func (c *listCommand) catalogues(ctx context.Context, std cli.Stdio) (list api.C
 }
 
 func (c *listCommand) noRank() error {
-	return fmt.Errorf("list: no rank is connected to %s", &c.exporter)
+	return fmt.Errorf("list: no rank is connected to the exporter at %s", c.exporter.URL)
 }
 
 // saveAndCompare does either or both: the file that is compared may be the one that is written.
@@ -167,8 +167,8 @@ func (c *listCommand) saveAndCompare(ctx context.Context, std cli.Stdio) error {
 	case worlds == 0:
 		return c.noRank()
 	case worlds > 1:
-		return fmt.Errorf("list: --save and --compare are about one MPI_COMM_WORLD, and %s has %d; choose with --jobid, "+
-			"--world or --user", &c.exporter, worlds)
+		return fmt.Errorf("list: --save and --compare are about one MPI_COMM_WORLD, and the exporter at %s has %d; "+
+			"choose with --jobid, --world or --user", c.exporter.URL, worlds)
 	case list.Catalogues[0].Rank.State == "ended": // only the performance variables are known
 		return errors.New("list: nothing is saved or compared, as the program ended too early")
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/client_golang/prometheus"
@@ -95,9 +96,10 @@ func (c *serveCommand) check() error {
 	if err := web.Validate(*c.web.WebConfigFile); err != nil {
 		return fmt.Errorf("--web.config.file %s: %w", *c.web.WebConfigFile, err)
 	}
-	if of := node.ReadWebConfig(*c.web.WebConfigFile); c.private && len(of.Users) == 0 && of.TLS.ClientCA == "" {
+	of := node.WebConfig(*c.web.WebConfigFile)
+	if c.private && len(of.Users) == 0 && !strings.Contains(of.TLSConfig.ClientAuth, "Verify") {
 		return cli.Usagef("--web.private: --web.config.file must say which clients there are: basic_auth_users, or " +
-			"client_ca_file with client_auth_type")
+			"client_auth_type: RequireAndVerifyClientCert")
 	}
 	return nil
 }
@@ -201,7 +203,7 @@ func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.
 	}
 	if c.private {
 		users := func() []string {
-			return slices.Collect(maps.Keys(node.ReadWebConfig(*c.web.WebConfigFile).Users))
+			return slices.Collect(maps.Keys(node.WebConfig(*c.web.WebConfigFile).Users))
 		}
 		config.Private = &httpserver.Private{Scrapers: c.scrapers, Judges: c.judges, Users: users}
 	}

@@ -75,8 +75,8 @@ func keyOf(r *job.Report) jobKey { return jobKey{r.Job.ID, r.Job.World, r.Job.Us
 func (c *topCommand) look(ctx context.Context) ([]*job.Report, error) {
 	var list page.ReportList
 	// Figures are of the time since the newest moment that is as long ago: the last look, though it may have come late.
-	window := min(c.interval*3/4, page.Kept)
-	if err := c.exporter.With("window", window.String()).Get(ctx, c.name, "", "report", &list); err != nil {
+	c.exporter.Window = min(c.interval*3/4, page.Kept)
+	if err := c.exporter.Get(ctx, c.name, "", "report", &list); err != nil {
 		return nil, err
 	}
 	reports := job.ByNeed(list.Reports)
@@ -180,7 +180,7 @@ func (c *topCommand) show(ctx context.Context, screen *top.Screen) error {
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	shown, help := 0, false
-	trouble := "asking " + mapping.OneLine(c.exporter.String()) + " …"
+	trouble := "asking " + mapping.OneLine(c.exporter.URL) + " …"
 	for {
 		columns, lines := screen.Size()
 		drawn := s.view().Screen(columns, lines-1)

@@ -18,8 +18,8 @@ type Selector struct {
 
 // Selects says whether it selects a user's rank.
 func (s *Selector) Selects(id identity.Identity, uid uint32) bool {
-	return (s.UID == nil || *s.UID == uid) && (s.JobID == "" || s.JobID == id.JobID) && (s.World == "" || s.World == id.World) &&
-		(s.User == "" || s.User == id.User) && (s.Rank == nil || *s.Rank == id.Rank)
+	return (s.UID == nil || *s.UID == uid) && (s.JobID == "" || s.JobID == id.JobID) &&
+		(s.World == "" || s.World == id.World) && (s.User == "" || s.User == id.User) && (s.Rank == nil || *s.Rank == id.Rank)
 }
 
 // All says whether it selects every rank that may be seen.

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -30,13 +29,7 @@ const SocketHelp = "Control socket of the exporter (default: control.sock beside
 
 // Control asks the exporter on this node over its control socket.
 type Control struct {
-	Socket          string // of the exporter; empty: where one has it
-	runDir, userDir string // where it is looked for
-}
-
-// NewControl returns a client that looks for the socket where exporters have it.
-func NewControl() Control {
-	return Control{runDir: sockets.SystemRunDir, userDir: os.Getenv("XDG_RUNTIME_DIR")}
+	Socket string // of the exporter; empty: where one has it
 }
 
 // places are the paths at which a control socket may be.
@@ -47,13 +40,7 @@ func (c *Control) places() []string {
 	if agent := os.Getenv(sockets.EnvSocket); agent != "" {
 		return []string{sockets.ControlBeside(agent)}
 	}
-	var list []string
-	for _, dir := range []string{c.runDir, c.userDir} {
-		if dir != "" {
-			list = append(list, filepath.Join(dir, sockets.Dir, sockets.ControlFile))
-		}
-	}
-	return list
+	return sockets.Places(sockets.ControlFile)
 }
 
 // dial connects to the first of the places at which somebody listens.
@@ -75,7 +62,10 @@ func (c *Control) dial(ctx context.Context) (net.Conn, error) {
 
 // Transport brings any request to the exporter, whatever host it names: the socket is the address.
 func (c *Control) Transport() *http.Transport {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) }
+	return transport(func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) })
+}
+
+func transport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{DialContext: dial, DisableKeepAlives: true}
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,7 +21,6 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -34,42 +34,17 @@ const defaultURL = "http://localhost:" + cli.DefaultPort
 
 // HTTP asks a running exporter over HTTP.
 type HTTP struct {
-	URL string // "": the control socket of this node's, where each user may ask, or else defaultURL
+	URL    string
+	named  bool          // by the user
+	Window time.Duration // of reports; 0: the exporter's default
 	// Labels of the ranks that are meant; "" stands for any.
 	jobID, world, user, rank string
-	more                     url.Values // what else is asked
-}
-
-// String says which exporter it is.
-func (c *HTTP) String() string {
-	if c.URL == "" {
-		return "this node's exporter"
-	}
-	return "the exporter at " + c.URL
-}
-
-// way is where the exporter is asked, and over what.
-func (c *HTTP) way(ctx context.Context) (base *url.URL, over *http.Client, err error) {
-	address := c.URL
-	if address == "" {
-		local := NewControl()
-		if conn, err := local.dial(ctx); err == nil {
-			_ = conn.Close()
-			return &url.URL{Scheme: "http", Host: sockets.ControlFile}, &http.Client{Transport: local.Transport()}, nil
-		}
-		address = defaultURL
-	}
-	base, err = url.Parse(address)
-	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return nil, nil, cli.Usagef("--url %q: an address such as %s is needed", address, defaultURL)
-	}
-	return base, http.DefaultClient, nil
 }
 
 // AddFlags adds those that say where the exporter is, and of which jobs ranks are meant.
 func (c *HTTP) AddFlags(cmd *kingpin.CmdClause) {
-	cmd.Flag("url", "Address of the exporter (default: the control socket of this node's, or, where there is none, "+
-		defaultURL+").").PlaceHolder("URL").StringVar(&c.URL)
+	cmd.Flag("url", "Address of the exporter. By default the control socket of this node's is asked, if there is one.").
+		Default(defaultURL).IsSetByUser(&c.named).StringVar(&c.URL)
 	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&c.jobID)
 	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&c.world)
 	cmd.Flag("user", "Show only ranks of this user.").PlaceHolder("NAME").StringVar(&c.user)
@@ -87,15 +62,18 @@ func (c *HTTP) Labels() map[string]string {
 	return labels
 }
 
-// With is the same with a parameter more, which may be a label.
-func (c *HTTP) With(name, value string) *HTTP {
-	with := *c
-	with.more = maps.Clone(c.more)
-	if with.more == nil {
-		with.more = url.Values{}
+// over is what speaks to the exporter: where none is named over the control socket of this node's, where every user may
+// ask, if there is one.
+func (c *HTTP) over() *http.Client {
+	if c.named || c.URL != defaultURL {
+		return http.DefaultClient
 	}
-	with.more.Set(name, value)
-	return &with
+	return &http.Client{Transport: transport(func(ctx context.Context, network, address string) (net.Conn, error) {
+		if conn, err := new(Control).dial(ctx); err == nil {
+			return conn, nil
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	})}
 }
 
 func (c *HTTP) query() string {
@@ -103,7 +81,9 @@ func (c *HTTP) query() string {
 	for name, value := range c.Labels() {
 		query.Set(name, value)
 	}
-	maps.Copy(query, c.more)
+	if c.Window != 0 {
+		query.Set("window", c.Window.String())
+	}
 	return query.Encode()
 }
 
@@ -111,7 +91,7 @@ func (c *HTTP) query() string {
 const namedJobs = 5
 
 // others says which jobs the exporter has; where it can't be known, nothing.
-func (c *HTTP) others(ctx context.Context, over *http.Client, base *url.URL) string {
+func (c *HTTP) others(ctx context.Context, base *url.URL) string {
 	var list struct {
 		Jobs []struct {
 			Job struct {
@@ -119,7 +99,7 @@ func (c *HTTP) others(ctx context.Context, over *http.Client, base *url.URL) str
 			} `json:"job"`
 		} `json:"jobs"`
 	}
-	if Fetch(ctx, over, base.JoinPath("api", "v1", "jobs"), cli.ProgramName, room, func(d *json.Decoder) error {
+	if Fetch(ctx, c.over(), base.JoinPath("api", "v1", "jobs"), cli.ProgramName, room, func(d *json.Decoder) error {
 		return d.Decode(&list)
 	}) != nil {
 		return ""
@@ -140,27 +120,23 @@ func (c *HTTP) others(ctx context.Context, over *http.Client, base *url.URL) str
 // Get asks for what the exporter's API has under a name. command is whose errors they are, remedy what else may be
 // done where no exporter answers.
 func (c *HTTP) Get(ctx context.Context, command, remedy, what string, answer any) error {
-	base, over, err := c.way(ctx)
-	if err != nil {
-		return fmt.Errorf("%s: %w", command, err)
+	base, err := url.Parse(c.URL)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
+		return cli.Usagef("%s: --url %q: an address such as %s is needed", command, c.URL, defaultURL)
 	}
 	u := base.JoinPath("api", "v1", what)
 	u.RawQuery = c.query()
 
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchTimeout, fmt.Errorf("no whole answer within %s", fetchTimeout))
 	defer cancel()
-	err = Fetch(ctx, over, u, "an "+cli.ProgramName, room, func(d *json.Decoder) error { return d.Decode(answer) })
+	err = Fetch(ctx, c.over(), u, "an "+cli.ProgramName, room, func(d *json.Decoder) error { return d.Decode(answer) })
 	var answered *StatusError
-	name := base.Redacted()
-	if base.Host == sockets.ControlFile {
-		name = c.String()
-	}
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%s: no exporter answers at %s; start one, or say with --url where it is%s", command,
-			name, remedy)
+			base.Redacted(), remedy)
 	case c.jobID != "" && errors.As(err, &answered) && answered.Code == http.StatusNotFound:
-		return fmt.Errorf("%s: %s has no job %s%s", command, name, c.jobID, c.others(ctx, over, base))
+		return fmt.Errorf("%s: %s has no job %s%s", command, base.Redacted(), c.jobID, c.others(ctx, base))
 	case errors.Is(err, ErrTooLarge):
 		return fmt.Errorf("%s: %w; choose a job with --jobid and --user", command, err)
 	case err != nil:

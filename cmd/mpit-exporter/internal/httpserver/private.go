@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Private is which clients get anything on a port that keeps jobs private, by the names that they have proven: a user of
+// Private is which clients get anything on a port that keeps jobs private, by names that they have proven: a user of
 // basic_auth_users, or the common name or a DNS name of a certificate. Where no names are said, every one is good.
 type Private struct {
 	Scrapers, Judges []string
@@ -40,6 +40,6 @@ func (p pages) only(names []string, next http.Handler) http.Handler {
 // refusePrivate says what to do instead.
 func (p pages) refusePrivate(w http.ResponseWriter, _ *http.Request) {
 	p.admission.refused.WithLabelValues(refusedClient).Inc()
-	say(w, http.StatusForbidden, "this exporter is private: for your own jobs run mpit-exporter top, list, report or page "+
-		"on its node; scrapers and judges need a name that --web.config.file and --web.scraper or --web.judge have")
+	say(w, http.StatusForbidden, "this exporter is private: for your own jobs run mpit-exporter top, list, report or "+
+		"page on its node; scrapers and judges need a name that --web.config.file and --web.scraper or --web.judge have")
 }
