@@ -137,5 +137,5 @@ func TestPrivateExporter(t *testing.T) {
 		})
 	}
 	none := as(12345, 5, "report", "--jobid=everything")
-	assert.Contains(t, none.stderr, "this node's exporter has no job everything, nor any other")
+	assert.Contains(t, none.stderr, "has no job everything, nor any other")
 }

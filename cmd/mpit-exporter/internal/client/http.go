@@ -1,5 +1,5 @@
-// Package client asks a running exporter: over HTTP, as list and top do (HTTP), or over its control socket on this
-// node, as cvar and push --once do (Control).
+// Package client asks a running exporter: at an address, or over the control socket of this node's if none is given, as
+// list and top do (HTTP), or always over the control socket, as cvar, page and push --once do (Control).
 //
 // What is asked and what an answer means is up to the subcommand. Here are the ways there, and what to tell the user
 // if nobody answers.
