@@ -232,3 +232,40 @@ func TestAPICatalogueOfAVastRank(t *testing.T) {
 	require.Len(t, list.Errors, 1)
 	assert.Contains(t, list.Errors[0], "more than 8 MiB")
 }
+
+// A request with a viewer is answered as if there were no ranks but this user's.
+func TestAPIViewer(t *testing.T) {
+	needRoot(t)
+	n := startNodeAt(t, openSocketPath(t), Config{})
+	n.connect(mpittest.New(small("mine", 0)))
+	other := mpittest.New(small("theirs", 0))
+	failed := make(chan error, 1)
+	defer attack(t, n.path, func(*attacker) { failed <- other.Connect(t.Context(), n.path) })()
+	require.NoError(t, <-failed)
+	t.Cleanup(other.Kill)
+	n.wait(other, func(r *rank) bool { return r.line != nil })
+	n.scrape()
+	ask := func(uid uint32, path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		n.API().ServeHTTP(w, httptest.NewRequestWithContext(api.WithViewer(t.Context(), uid), http.MethodGet, path, nil))
+		return w
+	}
+	for _, path := range []string{"/api/v1/ranks", "/api/v1/catalogue", "/api/v1/values"} {
+		all := get(n.API(), path).Body.String()
+		assert.Contains(t, all, `"mine"`, path)
+		assert.Contains(t, all, `"theirs"`, path)
+		mine, theirs := ask(ownUID, path), ask(attackersUID, path)
+		assert.Contains(t, mine.Body.String(), `"mine"`, path)
+		assert.NotContains(t, mine.Body.String(), "theirs", path)
+		assert.Contains(t, theirs.Body.String(), `"theirs"`, path)
+		assert.NotContains(t, theirs.Body.String(), "mine", path)
+		none := ask(otherUID, path)
+		assert.Equal(t, http.StatusOK, none.Code, path)
+		assert.NotContains(t, none.Body.String(), "mine", path)
+	}
+	for _, path := range []string{"/api/v1/catalogue?jobid=", "/api/v1/values?jobid="} {
+		missing, hidden := ask(attackersUID, path+"none"), ask(attackersUID, path+"mine")
+		assert.Equal(t, http.StatusNotFound, hidden.Code)
+		assert.Equal(t, missing.Body.String(), hidden.Body.String())
+	}
+}

@@ -44,6 +44,9 @@ type Config struct {
 
 	// UserName names a user of the node; "" where it has no name. It may block. Default: the number is the name.
 	UserName func(uid uint32) string
+
+	// SeesAll says which users see all ranks on the control socket, by uid and groups: see control.Config.
+	SeesAll func(uid uint32, groups []uint32) bool
 }
 
 // Defaults of Config.

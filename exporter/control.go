@@ -11,6 +11,8 @@ func newControl(e *Exporter) *control.Server {
 	return control.New(control.Config{
 		Targets: e.targets, Written: e.written, Log: e.log, User: e.users.Name,
 		Count: func(result string) { e.self.CvarWrites.WithLabelValues(result).Inc() },
+
+		SeesAll: e.cfg.SeesAll,
 	})
 }
 

@@ -637,7 +637,8 @@ func TestWindowIsBounded(t *testing.T) {
 	}
 	tight := source{n.Exporter}.values(api.Selector{}, api.Bounds{Series: 1500, Bytes: 1 << 30})
 	assert.LessOrEqual(t, seriesOf(&tight)+len(tight.Ranks), 1500)
-	assert.Equal(t, []api.LeftOut{{User: "alice", JobID: "1", Ranks: 1}, {User: "alice", JobID: "2", Ranks: 1}},
+	assert.Equal(t, []api.LeftOut{{UID: ownUID, User: "alice", JobID: "1", Ranks: 1},
+		{UID: ownUID, User: "alice", JobID: "2", Ranks: 1}},
 		tight.LeftOut)
 	bytes := source{n.Exporter}.values(api.Selector{}, api.Bounds{Series: 1 << 30, Bytes: 100_000})
 	assert.Less(t, seriesOf(&bytes), 100_000/64)

@@ -29,7 +29,7 @@ const (
 func (e *Exporter) API() http.Handler { return e.api }
 
 // Ranks returns all ranks that are connected or kept, sorted by jobid, world, user and rank.
-func (e *Exporter) Ranks() []api.RankStatus { return source{e}.Ranks() }
+func (e *Exporter) Ranks() []api.RankStatus { return source{e}.Ranks(api.Selector{}) }
 
 // Values returns what stands on the page for the variables of the ranks that are meant, as GET /api/v1/values does, but
 // all of it. With fresh nothing of it is older than the call: the last sample of a rank that has ended before is in it.
@@ -91,13 +91,15 @@ type source struct{ e *Exporter }
 // Mapper is the one whose rules are in force.
 func (s source) Mapper() *variables.Mapper { return s.e.rules.Load().mapper }
 
-// Ranks are all that stand on the page, or will.
-func (s source) Ranks() []api.RankStatus {
+// Ranks are those that stand on the page, or will.
+func (s source) Ranks(which api.Selector) []api.RankStatus {
 	g := s.e.lock()
 	defer g.unlock()
-	list := make([]api.RankStatus, len(g.table.ordered))
-	for i, r := range g.table.ordered {
-		list[i] = r.status()
+	list := []api.RankStatus{}
+	for _, r := range g.table.ordered {
+		if which.Selects(r.ID, r.UID) {
+			list = append(list, r.status())
+		}
 	}
 	return list
 }
@@ -108,7 +110,7 @@ func (s source) Connected(which api.Selector) []api.Connected {
 	defer g.unlock()
 	var list []api.Connected
 	for _, r := range g.table.connected() {
-		if which.Selects(r.ID) {
+		if which.Selects(r.ID, r.UID) {
 			list = append(list, api.Connected{
 				Session: r.line.session, Status: r.status(), Late: r.state == stateLate,
 			})
@@ -138,7 +140,7 @@ func (s source) values(which api.Selector, of api.Bounds) api.ValueList {
 	var ranks []chosen
 	e.with(func(g *registry) {
 		for _, r := range g.table.ordered {
-			if which.Selects(r.ID) && r.state.visible(r.facts.Load()) {
+			if which.Selects(r.ID, r.UID) && r.state.visible(r.facts.Load()) {
 				ranks = append(ranks, chosen{r, r.status()})
 			}
 		}
@@ -182,7 +184,7 @@ func (e *Exporter) upToDate(which *api.Selector) bool {
 	defer g.unlock()
 	return !at.IsZero() && time.Since(at) < e.recent &&
 		!slices.ContainsFunc(g.table.ordered, func(r *rank) bool {
-			return which.Selects(r.ID) && !r.state.visible(r.facts.Load())
+			return which.Selects(r.ID, r.UID) && !r.state.visible(r.facts.Load())
 		})
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -93,4 +94,26 @@ func option[T any](conn *net.UnixConn, get func(fd, level, option int) (T, error
 	}
 	failed := raw.Control(func(fd uintptr) { value, err = get(int(fd), unix.SOL_SOCKET, name) })
 	return value, errors.Join(failed, err)
+}
+
+// PeerGroups asks the kernel for the supplementary groups of who is at the other end of a connection (SO_PEERGROUPS),
+// at the time of the connection. Linux before 4.13 can't say.
+func PeerGroups(conn *net.UnixConn) ([]uint32, error) {
+	var groups []uint32
+	raw, err := conn.SyscallConn()
+	for size, errno := uint32(256), unix.ERANGE; err == nil && errno != 0; {
+		groups = make([]uint32, size/4)
+		err = raw.Control(func(fd uintptr) {
+			//nolint:gosec // G103: package unix can't ask this
+			_, _, errno = unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_PEERGROUPS,
+				uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&size)), 0)
+		})
+		if groups = groups[:min(int(size/4), len(groups))]; errno != 0 && errno != unix.ERANGE {
+			err = errors.Join(err, errno)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mpit: asking the kernel for groups: %w", err)
+	}
+	return groups, nil
 }

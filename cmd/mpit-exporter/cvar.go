@@ -36,7 +36,7 @@ type cvarCommand struct {
 }
 
 func newCvarCommand(app *kingpin.Application) *cvarCommand {
-	c := &cvarCommand{control: client.NewControl()}
+	c := &cvarCommand{}
 	cmd := app.Command("cvar", "Read and set control variables of running ranks, through the exporter on this node.")
 	set := cmd.Command("set", "Set a control variable: mpit-exporter cvar set --jobid=17 --rank=0,2-5 NAME=VALUE. "+
 		"Only root and the job's owner may, and only in jobs that were started with exec --allow-write. Elements of "+

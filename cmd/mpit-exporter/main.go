@@ -6,8 +6,8 @@
 //   - serve (the default) is the exporter; push is one that pushes to a receiver of OpenTelemetry's protocol and
 //     serves no HTTP;
 //   - exec starts a program under the agent, and, with --own, an exporter of its launch (own);
-//   - list shows what variables there are, top what moves in them, report how a job does, cvar reads and sets
-//     those that control the library;
+//   - list shows what variables there are, top what moves in them, report how a job does, page all of it in a browser,
+//     cvar reads and sets those that control the library;
 //   - config is about the rules that say what variables become.
 package main
 
@@ -73,6 +73,7 @@ func run(ctx context.Context, args []string, std cli.Stdio) error {
 	cvar := newCvarCommand(app)
 	report := newReportCommand(app)
 	judge := newJudgeCommand(app)
+	page := newPageCommand(app)
 	config := newConfigCommand(app)
 
 	command, err := cli.Parse(app, args)
@@ -92,6 +93,8 @@ func run(ctx context.Context, args []string, std cli.Stdio) error {
 		return report.run(ctx, std)
 	case judge.name:
 		return judge.run(ctx, std)
+	case page.name:
+		return page.run(ctx, std)
 	case cvar.setName, cvar.getName:
 		return cvar.run(ctx, command, std)
 	case config.checkName, config.showName, config.explainName:

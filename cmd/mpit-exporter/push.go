@@ -79,8 +79,7 @@ func (c *pushCommand) always(ctx context.Context, std cli.Stdio) (err error) {
 
 // once asks the exporter of this node to push now.
 func (c *pushCommand) once(ctx context.Context) (points int, err error) {
-	over := client.NewControl()
-	over.Socket = c.flags.Control
+	over := client.Control{Socket: c.flags.Control}
 	if over.Socket == "" && c.flags.Socket != "" {
 		over.Socket = sockets.ControlBeside(c.flags.Socket)
 	}

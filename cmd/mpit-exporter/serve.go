@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +38,10 @@ type serveCommand struct {
 	pprof         bool
 	lifecycle     bool
 
+	private          bool
+	scrapers, judges []string
+	operators        []string
+
 	flags *node.Flags
 
 	own *own.Mode // nil: a node's exporter
@@ -60,6 +67,14 @@ func newServeCommand(app *kingpin.Application) *serveCommand {
 	cmd.Flag("web.enable-pprof", "Serve Go's profiles under /debug/pprof/.").BoolVar(&c.pprof)
 	cmd.Flag("web.enable-lifecycle", "Let POST /-/reload read the rule files anew, as SIGHUP does.").
 		BoolVar(&c.lifecycle)
+	cmd.Flag("web.private", "Serve only the metrics, and /api/v1/report for judge, to clients that --web.config.file "+
+		"lets in. Users see their own jobs, with top, list, report and page on this node.").BoolVar(&c.private)
+	cmd.Flag("web.scraper", "With --web.private: a client that may have the metrics: one of basic_auth_users, or a name "+
+		"in its certificate (default: all). Repeatable.").PlaceHolder("NAME").StringsVar(&c.scrapers)
+	cmd.Flag("web.judge", "The same for /api/v1/report.").PlaceHolder("NAME").StringsVar(&c.judges)
+	cmd.Flag("operator", "A user who sees all jobs through the control socket, as root does, or a group: @NAME. With "+
+		"--web.private or --web.config.file others see their own. Repeatable.").PlaceHolder("NAME").
+		StringsVar(&c.operators)
 	c.flags = node.AddFlags(cmd, false)
 	return c
 }
@@ -81,6 +96,11 @@ func (c *serveCommand) check() error {
 	if err := web.Validate(*c.web.WebConfigFile); err != nil {
 		return fmt.Errorf("--web.config.file %s: %w", *c.web.WebConfigFile, err)
 	}
+	of := node.WebConfig(*c.web.WebConfigFile)
+	if c.private && len(of.Users) == 0 && !strings.Contains(of.TLSConfig.ClientAuth, "Verify") {
+		return cli.Usagef("--web.private: --web.config.file must say which clients there are: basic_auth_users, or " +
+			"client_auth_type: RequireAndVerifyClientCert")
+	}
 	return nil
 }
 
@@ -100,6 +120,11 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 			}
 			return err
 		},
+	}
+	if c.private || *c.web.WebConfigFile != "" {
+		if options.SeesAll, err = node.Operators(c.operators); err != nil {
+			return err
+		}
 	}
 	if c.own != nil {
 		c.own.Options(&options)
@@ -176,10 +201,17 @@ func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.
 	if c.lifecycle {
 		config.Reload = n.Reload
 	}
+	if c.private {
+		users := func() []string {
+			return slices.Collect(maps.Keys(node.WebConfig(*c.web.WebConfigFile).Users))
+		}
+		config.Private = &httpserver.Private{Scrapers: c.scrapers, Judges: c.judges, Users: users}
+	}
 	server, err := httpserver.New(ctx, config)
 	if err != nil {
 		return nil, err
 	}
+	n.Exporter.Control().OnRead(server.Local)
 	return &node.Front{
 		What:  "HTTP",
 		Serve: func(ctx context.Context) error { return server.Serve(ctx, listeners, c.web) },

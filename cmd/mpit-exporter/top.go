@@ -98,8 +98,8 @@ func (c *topCommand) look(ctx context.Context) ([]*job.Report, error) {
 		return ownFirst(reports), nil
 	}
 	// Figures are of the time since the newest moment that is as long ago: the last look, though it may have come late.
-	window := min(c.interval*3/4, page.Kept)
-	if err := c.exporter.With("window", window.String()).Get(ctx, c.name, "", "report", &list); err != nil {
+	c.exporter.Window = min(c.interval*3/4, page.Kept)
+	if err := c.exporter.Get(ctx, c.name, "", "report", &list); err != nil {
 		return nil, err
 	}
 	return ownFirst(list.Reports), nil

@@ -15,7 +15,7 @@ class MpitExporter(MakefilePackage):
     license("Apache-2.0")
 
     version("main", branch="main")
-    version("0.1.0", tag="v0.1.0")
+    version("0.2.0", tag="v0.2.0")
 
     # No MPI: the libraries load into programs of every one. Go fetches its modules.
     depends_on("c", type="build")

@@ -26,8 +26,8 @@ const timeout = 10 * time.Second
 
 // Source is the exporter's ranks. It is safe for concurrent use.
 type Source interface {
-	// Ranks returns all ranks that are connected or kept, in the order of their identities.
-	Ranks() []RankStatus
+	// Ranks returns the ranks that are connected or kept, in the order of their identities.
+	Ranks(which Selector) []RankStatus
 	// Connected returns those that can be asked, in the same order.
 	Connected(which Selector) []Connected
 	// Mapper returns the rules in force.
@@ -45,12 +45,13 @@ type Source interface {
 //	                        user chooses, too
 //	GET /api/v1/values      a ValueList: what the variables of ranks are now; the same parameters
 //
-// Errors are {"error": "…"}. Answers are made in turns.
+// Errors are {"error": "…"}. Answers are made in turns. Requests with a viewer (WithViewer) get that user's ranks.
 func Handler(of Source, turns *Turns, log *slog.Logger) http.Handler {
 	h := &handler{Source: of, answer: respond.Writer{Log: log}, turns: turns, held: mpit.NewShares(maxAskedBytes)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/ranks", func(w http.ResponseWriter, req *http.Request) {
-		h.inTurn(w, req, func() { h.answer.JSON(w, http.StatusOK, RankList{Ranks: h.Ranks()}) })
+		which := Selector{UID: Viewer(req.Context())}
+		h.inTurn(w, req, func() { h.answer.JSON(w, http.StatusOK, RankList{Ranks: h.Ranks(which)}) })
 	})
 	mux.HandleFunc("GET /api/v1/catalogue", h.of(h.serveCatalogue))
 	mux.HandleFunc("GET /api/v1/values", h.of(h.serveValues))
@@ -79,7 +80,7 @@ func (h *handler) inTurn(w http.ResponseWriter, req *http.Request, answer func()
 // of reads which ranks a request names.
 func (h *handler) of(serve func(http.ResponseWriter, *http.Request, Selector)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
-		which, err := selectorOf(req.URL.Query())
+		which, err := selectorOf(req)
 		if err != nil {
 			h.answer.Error(w, http.StatusBadRequest, err)
 			return

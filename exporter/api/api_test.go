@@ -30,7 +30,7 @@ func (s slowSource) Mapper() *variables.Mapper               { return nil }
 func (s slowSource) Connected(Selector) []Connected          { return nil }
 func (s slowSource) Refresh(context.Context, Selector) error { return nil }
 
-func (s slowSource) Ranks() []RankStatus {
+func (s slowSource) Ranks(Selector) []RankStatus {
 	s.wait()
 	return []RankStatus{}
 }
@@ -134,7 +134,7 @@ func TestUsersShareAnAnswer(t *testing.T) {
 	}
 	assert.Equal(t, list.More, left)
 	assert.Len(t, list.LeftOut, maxNamed+2)
-	assert.Equal(t, LeftOut{User: "2", JobID: "z", Ranks: 4000 - 48}, list.LeftOut[maxNamed+1])
+	assert.Equal(t, LeftOut{UID: 2, User: "2", JobID: "z", Ranks: 4000 - 48}, list.LeftOut[maxNamed+1])
 	assert.Empty(t, list.LeftOut[maxNamed].JobID, "of others")
 }
 

@@ -26,6 +26,7 @@ type ValueList struct {
 
 // LeftOut is ranks of a user's that were left out of an answer.
 type LeftOut struct {
+	UID   uint32 `json:"-"`
 	User  string `json:"user"`
 	JobID string `json:"jobid,omitempty"` // empty: of more jobs than are named
 	Ranks int    `json:"ranks"`
@@ -171,7 +172,7 @@ func leaveOut(list []LeftOut, s *RankStatus) []LeftOut {
 	named, more := 0, -1
 	for i := range list {
 		switch l := &list[i]; {
-		case l.User != s.User:
+		case l.UID != s.UID:
 		case l.JobID == s.JobID:
 			l.Ranks++
 			return list
@@ -185,9 +186,9 @@ func leaveOut(list []LeftOut, s *RankStatus) []LeftOut {
 	case more >= 0:
 		list[more].Ranks++
 	case named >= maxNamed:
-		list = append(list, LeftOut{User: s.User, Ranks: 1})
+		list = append(list, LeftOut{UID: s.UID, User: s.User, Ranks: 1})
 	default:
-		list = append(list, LeftOut{User: s.User, JobID: s.JobID, Ranks: 1})
+		list = append(list, LeftOut{UID: s.UID, User: s.User, JobID: s.JobID, Ranks: 1})
 	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -92,11 +93,27 @@ func (l *limiter) leave(uid uint32) {
 
 type callerKey struct{}
 
-func withCaller(ctx context.Context, conn net.Conn) context.Context {
-	if c, ok := conn.(*connection); ok {
-		return context.WithValue(ctx, callerKey{}, c.caller)
+// noUser is a uid that no process has.
+const noUser = 1<<32 - 1
+
+// withCaller notes whose a connection is, and what it may see.
+func (s *Server) withCaller(ctx context.Context, conn net.Conn) context.Context {
+	c, ok := conn.(*connection)
+	if !ok {
+		return ctx
 	}
-	return ctx
+	ctx, uid := context.WithValue(ctx, callerKey{}, c.caller), c.caller.UID
+	if uid == 0 || s.cfg.SeesAll == nil {
+		return ctx
+	}
+	groups, _ := mpit.PeerGroups(c.UnixConn) // where the kernel can't say, there is the main one
+	switch {
+	case uid == s.nobody: // it may be any user that this user namespace doesn't have
+		return api.WithViewer(ctx, noUser)
+	case s.cfg.SeesAll(uid, append(groups, c.caller.GID)):
+		return ctx
+	}
+	return api.WithViewer(ctx, uid)
 }
 
 // overflowUID is the uid that the kernel gives for users that have none in this user namespace.

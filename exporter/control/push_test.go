@@ -65,7 +65,7 @@ func TestPushWhenAsked(t *testing.T) {
 	assert.Contains(t, n.log.String(), `level=WARN msg="Not pushed when asked to"`)
 
 	status, _ = n.askToPush(ownUID, http.MethodGet)
-	assert.Equal(t, http.StatusMethodNotAllowed, status)
+	assert.Equal(t, http.StatusNotImplemented, status, "it is a question, and nothing is pushed")
 	n.OnPush(nil)
 	_, answer = n.askToPush(ownUID, http.MethodPost)
 	assert.Equal(t, Refused, answer.Result)

@@ -17,10 +17,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/respond"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/turns"
@@ -60,6 +62,9 @@ type Config struct {
 	Log     *slog.Logger
 	User    func(uid uint32) string // names a user, for the log
 	Count   func(result string)     // counts requests to set a variable: OK, Refused or Failed
+	// SeesAll says which users see the ranks of all, by uid and groups; nil: every one does. Root always does, and
+	// others see their own ranks, as if there were no others.
+	SeesAll func(uid uint32, groups []uint32) bool
 }
 
 // Server serves control sockets. It is safe for concurrent use.
@@ -74,6 +79,7 @@ type Server struct {
 	calls *limiter                 // requests
 	turns turns.Turns[worldKey]    // for those who write to a world
 	push  atomic.Pointer[PushFunc] // nil: there is none
+	read  atomic.Pointer[http.Handler]
 }
 
 // New returns a Server.
@@ -95,8 +101,9 @@ func New(cfg Config) *Server {
 //	POST /api/v1/cvar   a Request; sets a control variable, by root or the ranks' owner
 //	GET  /api/v1/cvar   reads one: parameters jobid, world, uid, rank (0,2-5), name, object (kind:name)
 //	POST /api/v1/push   does what OnPush says, for root and the exporter's own user
+//	GET  /api/v1/…      what OnRead says
 //
-// The answer is an Answer; of the last one, a PushAnswer.
+// The answer is an Answer; to a push, a PushAnswer.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	// Neither a client that goes away nor the end of ctx cancels a write: only the end of the grace does.
 	work, breakOff := context.WithCancel(context.WithoutCancel(ctx))
@@ -105,7 +112,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer breakOff()
 	server := &http.Server{
 		Handler:           s.handler(work, &calls),
-		ConnContext:       withCaller,
+		ConnContext:       s.withCaller,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      answerTimeout,
@@ -175,13 +182,33 @@ func (s *Server) handler(work context.Context, calls *sync.RWMutex) http.Handler
 			}
 			ctx, cancel := context.WithTimeout(work, requestTimeout)
 			defer cancel()
+			if uid := api.Viewer(r.Context()); uid != nil {
+				ctx = api.WithViewer(ctx, *uid)
+			}
 			f(ctx, caller, w, r)
 		})
 	}
 	handle("POST /api/v1/cvar", s.servePost)
 	handle("GET /api/v1/cvar", s.serveGet)
 	handle("POST /api/v1/push", s.servePush)
+	mux.HandleFunc("GET /api/v1/", s.serveRead)
 	return mux
+}
+
+// OnRead says what answers other requests to read, which have a viewer (api.WithViewer) unless their user sees all. Its
+// RemoteAddr is "uid N". Before it is called such requests are refused.
+func (s *Server) OnRead(read http.Handler) { s.read.Store(&read) }
+
+func (s *Server) serveRead(w http.ResponseWriter, r *http.Request) {
+	caller, known := r.Context().Value(callerKey{}).(mpit.Peer)
+	read := s.read.Load()
+	if read == nil || !known {
+		s.answer.Error(w, http.StatusNotImplemented, errors.New("this exporter only pushes: nothing can be read here"))
+		return
+	}
+	r = r.WithContext(r.Context()) // a copy
+	r.RemoteAddr = fmt.Sprintf("uid %d", caller.UID)
+	(*read).ServeHTTP(w, r)
 }
 
 func (s *Server) servePost(ctx context.Context, caller mpit.Peer, w http.ResponseWriter, r *http.Request) {
@@ -209,9 +236,9 @@ func (s *Server) serveGet(ctx context.Context, caller mpit.Peer, w http.Response
 	s.answer.JSON(w, answer.conclude(err), answer)
 }
 
-// get reads a variable. Anybody may: the catalogue on the HTTP port has it as well.
+// get reads a variable of a rank that the caller may see.
 func (s *Server) get(ctx context.Context, caller mpit.Peer, req *Request) (Answer, error) {
-	world, answer, err := s.choose(caller, req)
+	world, answer, err := s.choose(ctx, caller, req)
 	if err != nil {
 		return answer, err
 	}
@@ -224,10 +251,14 @@ func (s *Server) get(ctx context.Context, caller mpit.Peer, req *Request) (Answe
 	return answer, nil
 }
 
-// choose begins an answer with the world that a request means.
-func (s *Server) choose(caller mpit.Peer, req *Request) (*world, Answer, error) {
+// choose begins an answer with the world that a request means, of those that ctx lets it see.
+func (s *Server) choose(ctx context.Context, caller mpit.Peer, req *Request) (*world, Answer, error) {
 	answer := Answer{JobID: req.JobID, World: req.World, Name: req.Name, Object: req.Object, Ranks: []RankAnswer{}}
-	w, err := chooseWorld(s.cfg.Targets(), caller, req)
+	ranks := s.cfg.Targets()
+	if uid := api.Viewer(ctx); uid != nil {
+		ranks = slices.DeleteFunc(ranks, func(t Target) bool { return t.UID != *uid })
+	}
+	w, err := chooseWorld(ranks, caller, req)
 	if err == nil {
 		answer.JobID, answer.World = w.key.job, w.key.world
 	}
@@ -236,7 +267,7 @@ func (s *Server) choose(caller mpit.Peer, req *Request) (*world, Answer, error) 
 
 // set writes a variable. All ranks are asked, and all rules checked, before the first rank is changed.
 func (s *Server) set(ctx context.Context, caller mpit.Peer, req *Request) (Answer, error) {
-	world, answer, err := s.choose(caller, req)
+	world, answer, err := s.choose(ctx, caller, req)
 	if err != nil {
 		return answer, err
 	}

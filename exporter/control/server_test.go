@@ -3,11 +3,13 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -267,6 +270,72 @@ func TestControlWithoutCredentials(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	assert.ErrorContains(t, n.Serve(t.Context(), l), "of which nobody says whose it is")
 	_ = l.Close()
+}
+
+// Where users see their own ranks, another's are not there, whatever is asked for them. Operators and root see all, and
+// write to none of them for that. A user whom the kernel can't name sees nothing.
+func TestControlSeesOwn(t *testing.T) {
+	if ownUID != 0 {
+		t.Skip("not tested: only root can be another user")
+	}
+	const operatorUID = 4711
+	n := startControl(t, func(s *Server) {
+		s.cfg.SeesAll = func(uid uint32, groups []uint32) bool {
+			return uid == operatorUID && slices.Contains(groups, uint32(os.Getgid()))
+		}
+	})
+	n.add("7", "7.0", 1, otherUID, 0)
+	n.add("8", "8.0", 1, nobodyUID, 0)
+	n.OnRead(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sees := "all"
+		if uid := api.Viewer(r.Context()); uid != nil {
+			sees = fmt.Sprint(*uid)
+		}
+		fmt.Fprint(w, r.RemoteAddr, " sees ", sees)
+	}))
+	read := func(uid uint32) string {
+		response, err := as(uid, n.path).Get("http://control/api/v1/values")
+		require.NoError(t, err)
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return string(text)
+	}
+	for _, test := range []struct {
+		name  string
+		uid   uint32
+		sees  string
+		get   int // status, of job 7's variable
+		write int
+	}{
+		{"owner", otherUID, "12345", http.StatusOK, http.StatusOK},
+		{"another user", 12346, "12346", http.StatusNotFound, http.StatusNotFound},
+		{"operator", operatorUID, "all", http.StatusOK, http.StatusForbidden},
+		{"root", 0, "all", http.StatusOK, http.StatusOK},
+		{"unknown", nobodyUID, "4294967295", http.StatusNotFound, http.StatusNotFound},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			assert.Equal(t, fmt.Sprintf("uid %d sees %s", test.uid, test.sees), read(test.uid))
+			status, answer := n.call(test.uid, http.MethodGet, "?jobid=7&name=local", "")
+			assert.Equal(t, test.get, status, answer.Error)
+			status, _ = n.set(test.uid, `{"jobid":"7","name":"local","value":"9"}`)
+			assert.Equal(t, test.write, status)
+		})
+	}
+	_, hidden := n.call(12346, http.MethodGet, "?jobid=7&name=local", "")
+	_, missing := n.call(12346, http.MethodGet, "?jobid=9&name=local", "")
+	assert.Equal(t, missing.Error, strings.ReplaceAll(hidden.Error, `"7"`, `"9"`))
+	status, answer := n.call(nobodyUID, http.MethodGet, "?name=local", "")
+	assert.Equal(t, http.StatusNotFound, status, answer.Error)
+}
+
+// An exporter that serves no API says so.
+func TestControlReadsNothing(t *testing.T) {
+	n := startControl(t)
+	response, err := as(ownUID, n.path).Get("http://control/api/v1/values")
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	assert.Equal(t, http.StatusNotImplemented, response.StatusCode)
 }
 
 func TestLogValues(t *testing.T) {

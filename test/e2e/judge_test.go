@@ -15,18 +15,26 @@ import (
 )
 
 // A job over two nodes, of which no exporter has all ranks, has the judge's verdict, in an alert too. A report from
-// Prometheus alone says the same and names no other rank. When one of the exporters is gone nothing is said.
+// Prometheus alone says the same and names no other rank. When one of the exporters is gone nothing is said. MPICH's are
+// private, and have a client for each.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	suite.Crowd(t)
 	for _, mpi := range harness.Both(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
-			near, far := suite.Exporter(t), suite.Exporter(t)
+			var config harness.ExporterConfig
+			scrape, login := "", ""
+			if mpi.Name == "mpich" {
+				config, login = privately(t), "judge:right@"
+				scrape = "    basic_auth: {username: prometheus, password: right}\n"
+			}
+			near, far := suite.ExporterWith(t, config), suite.ExporterWith(t, config)
 			dir := suite.Dir(t)
-			prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{Rules: suite.RulesInSeconds(t),
+			prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{Rules: suite.RulesInSeconds(t), Scrape: scrape,
 				Exporters: []*harness.Exporter{near, far}, Discovery: filepath.Join(dir, "*.json")})
 			address := filepath.Join(dir, "address")
 			suite.Start(t, []string{suite.Binary(), "judge", "--prometheus=" + prometheus.URL(), "--interval=2s",
+				"--exporter=http://" + login + "{instance}",
 				"--match=" + `job="mpit"`, "--web.listen-address=127.0.0.1:0", "--web.address-file=" + address}, nil)
 			harness.Await(t, "the judge's address", func(context.Context) error {
 				text, err := os.ReadFile(address)

@@ -31,6 +31,7 @@ type ExporterConfig struct {
 	Socket string   // none: one in a directory of its own
 	Env    []string // beside this process's
 	Flags  []string
+	Login  string // user:password, where the port wants them
 }
 
 // Exporter starts an exporter and waits until it is ready.
@@ -103,7 +104,12 @@ func (e *Exporter) Restart(tb testing.TB) {
 func (e *Exporter) Log() string { return e.stderr.String() }
 
 // URL returns the address of a path on the exporter.
-func (e *Exporter) URL(path string) string { return "http://" + e.Address + path }
+func (e *Exporter) URL(path string) string {
+	if e.config.Login != "" {
+		return "http://" + e.config.Login + "@" + e.Address + path
+	}
+	return "http://" + e.Address + path
+}
 
 // Scrape reads /metrics once.
 func (e *Exporter) Scrape(tb testing.TB) *Scrape {

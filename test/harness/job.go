@@ -40,6 +40,7 @@ type Job struct {
 	ID      string   // MPIT_JOB_ID; empty: one of its own
 	NoID    bool     // no MPIT_JOB_ID at all
 	Env     []string
+	As      uint32 // the user who starts it; 0: who runs the test
 }
 
 // Run is a running job.
@@ -100,11 +101,22 @@ func (s *Suite) Run(tb testing.TB, job Job) *Run {
 	if !job.NoID {
 		env = append(env, "MPIT_JOB_ID="+run.ID)
 	}
+	if job.As != 0 {
+		command = append(As(job.As, job.As), command...)
+		if err := os.Chmod(run.hold, 0o777); err != nil {
+			tb.Fatalf("letting another user write to %s: %v", run.hold, err)
+		}
+	}
 	if job.Dir != "" {
 		command = append([]string{"env", "--chdir=" + job.Dir}, command...)
 	}
 	run.Process = s.Start(tb, command, append(env, job.Env...))
 	return run
+}
+
+// As begins a command line that another user runs, with one group.
+func As(uid, gid uint32) []string {
+	return []string{"setpriv", fmt.Sprintf("--reuid=%d", uid), fmt.Sprintf("--regid=%d", gid), "--clear-groups"}
 }
 
 // ExecCommand returns the beginning of a command line that runs a program under the agent. With --monitoring, Open

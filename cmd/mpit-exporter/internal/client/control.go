@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -30,13 +29,7 @@ const SocketHelp = "Control socket of the exporter (default: control.sock beside
 
 // Control asks the exporter on this node over its control socket.
 type Control struct {
-	Socket          string // of the exporter; empty: where one has it
-	runDir, userDir string // where it is looked for
-}
-
-// NewControl returns a client that looks for the socket where exporters have it.
-func NewControl() Control {
-	return Control{runDir: sockets.SystemRunDir, userDir: os.Getenv("XDG_RUNTIME_DIR")}
+	Socket string // of the exporter; empty: where one has it
 }
 
 // places are the paths at which a control socket may be.
@@ -47,13 +40,7 @@ func (c *Control) places() []string {
 	if agent := os.Getenv(sockets.EnvSocket); agent != "" {
 		return []string{sockets.ControlBeside(agent)}
 	}
-	var list []string
-	for _, dir := range []string{c.runDir, c.userDir} {
-		if dir != "" {
-			list = append(list, filepath.Join(dir, sockets.Dir, sockets.ControlFile))
-		}
-	}
-	return list
+	return sockets.Places(sockets.ControlFile)
 }
 
 // dial connects to the first of the places at which somebody listens.
@@ -73,18 +60,24 @@ func (c *Control) dial(ctx context.Context) (net.Conn, error) {
 		"listens", strings.Join(places, " or "))
 }
 
+// Transport brings any request to the exporter, whatever host it names: the socket is the address.
+func (c *Control) Transport() *http.Transport {
+	return transport(func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) })
+}
+
+func transport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
+	return &http.Transport{DialContext: dial, DisableKeepAlives: true}
+}
+
 // Ask sends a request and hands the answer to decode, which says whether it is one of an exporter's.
 func (c *Control) Ask(ctx context.Context, method, path string, body []byte, decode func(text []byte) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
-	// The name means nothing: the socket is the address.
 	request, err := http.NewRequestWithContext(ctx, method, "http://control"+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) }
-	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	response, err := (&http.Client{Transport: c.Transport()}).Do(request)
 	if err != nil {
 		if inner := (*url.Error)(nil); errors.As(err, &inner) {
 			err = inner.Err // the address says nothing to a user

@@ -11,9 +11,10 @@ import (
 // TestCvarFindsTheExporter: the two default places, in their order.
 func TestCvarFindsTheExporter(t *testing.T) {
 	t.Setenv(sockets.EnvSocket, "")
-	c := &Control{runDir: "/run", userDir: "/user"}
+	t.Setenv("XDG_RUNTIME_DIR", "/user")
+	c := &Control{}
 	assert.Equal(t, []string{"/run/mpit-exporter/control.sock", "/user/mpit-exporter/control.sock"}, c.places())
-	c.userDir = ""
+	t.Setenv("XDG_RUNTIME_DIR", "")
 	assert.Equal(t, []string{"/run/mpit-exporter/control.sock"}, c.places())
 	t.Setenv(sockets.EnvSocket, "/tmp/x/agent.sock")
 	assert.Equal(t, []string{"/tmp/x/control.sock"}, c.places())

@@ -34,14 +34,16 @@ var ErrTooLarge = errors.New("the answer is too large")
 // Fetch gets JSON from an address, of something that answers like what is named, and has it decoded. The other side
 // isn't trusted, as any user may listen on a port: the answer ends where there is no room for what would be made of it,
 // in bytes of memory, and Fetch ends with ctx.
-func Fetch(ctx context.Context, from *url.URL, like string, room int, decode func(*json.Decoder) error) error {
+func Fetch(ctx context.Context, over *http.Client, from *url.URL, like string, room int,
+	decode func(*json.Decoder) error,
+) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), http.NoBody)
 	if err != nil {
 		return err
 	}
 	where := (&url.URL{Scheme: from.Scheme, User: from.User, Host: from.Host, Path: from.Path}).Redacted()
 	err = cli.Await(ctx, func() error {
-		response, err := http.DefaultClient.Do(request)
+		response, err := over.Do(request)
 		if err != nil {
 			if inner := (*url.Error)(nil); errors.As(err, &inner) {
 				err = inner.Err // the query says nothing to a user

@@ -1,5 +1,5 @@
-// Package client asks a running exporter: over HTTP, as list and top do (HTTP), or over its control socket on this
-// node, as cvar and push --once do (Control).
+// Package client asks a running exporter: at an address, or over the control socket of this node's if none is given, as
+// list and top do (HTTP), or always over the control socket, as cvar, page and push --once do (Control).
 //
 // What is asked and what an answer means is up to the subcommand. Here are the ways there, and what to tell the user
 // if nobody answers.
@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -29,17 +30,21 @@ const (
 	room         = 1 << 30 // for an exporter's answer (Fetch)
 )
 
+const defaultURL = "http://localhost:" + cli.DefaultPort
+
 // HTTP asks a running exporter over HTTP.
 type HTTP struct {
-	URL string
+	URL    string
+	named  bool          // by the user
+	Window time.Duration // of reports; 0: the exporter's default
 	// Labels of the ranks that are meant; "" stands for any.
 	jobID, world, user, rank string
-	more                     url.Values // what else is asked
 }
 
 // AddFlags adds those that say where the exporter is, and of which jobs ranks are meant.
 func (c *HTTP) AddFlags(cmd *kingpin.CmdClause) {
-	cmd.Flag("url", "Address of the exporter.").Default("http://localhost:" + cli.DefaultPort).StringVar(&c.URL)
+	cmd.Flag("url", "Address of the exporter. By default the control socket of this node's is asked, if there is one.").
+		Default(defaultURL).IsSetByUser(&c.named).StringVar(&c.URL)
 	cmd.Flag("jobid", "Show only ranks of this job.").PlaceHolder("ID").StringVar(&c.jobID)
 	cmd.Flag("world", "Show only ranks of this MPI_COMM_WORLD.").PlaceHolder("WORLD").StringVar(&c.world)
 	cmd.Flag("user", "Show only ranks of this user.").PlaceHolder("NAME").StringVar(&c.user)
@@ -57,15 +62,18 @@ func (c *HTTP) Labels() map[string]string {
 	return labels
 }
 
-// With is the same with a parameter more, which may be a label.
-func (c *HTTP) With(name, value string) *HTTP {
-	with := *c
-	with.more = maps.Clone(c.more)
-	if with.more == nil {
-		with.more = url.Values{}
+// over is what speaks to the exporter: where none is named over the control socket of this node's, where every user may
+// ask, if there is one.
+func (c *HTTP) over() *http.Client {
+	if c.named || c.URL != defaultURL {
+		return http.DefaultClient
 	}
-	with.more.Set(name, value)
-	return &with
+	return &http.Client{Transport: transport(func(ctx context.Context, network, address string) (net.Conn, error) {
+		if conn, err := new(Control).dial(ctx); err == nil {
+			return conn, nil
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	})}
 }
 
 func (c *HTTP) query() string {
@@ -73,7 +81,9 @@ func (c *HTTP) query() string {
 	for name, value := range c.Labels() {
 		query.Set(name, value)
 	}
-	maps.Copy(query, c.more)
+	if c.Window != 0 {
+		query.Set("window", c.Window.String())
+	}
 	return query.Encode()
 }
 
@@ -89,7 +99,7 @@ func (c *HTTP) others(ctx context.Context, base *url.URL) string {
 			} `json:"job"`
 		} `json:"jobs"`
 	}
-	if Fetch(ctx, base.JoinPath("api", "v1", "jobs"), cli.ProgramName, room, func(d *json.Decoder) error {
+	if Fetch(ctx, c.over(), base.JoinPath("api", "v1", "jobs"), cli.ProgramName, room, func(d *json.Decoder) error {
 		return d.Decode(&list)
 	}) != nil {
 		return ""
@@ -112,15 +122,14 @@ func (c *HTTP) others(ctx context.Context, base *url.URL) string {
 func (c *HTTP) Get(ctx context.Context, command, remedy, what string, answer any) error {
 	base, err := url.Parse(c.URL)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return cli.Usagef("%s: --url %q: an address such as http://localhost:%s is needed", command, c.URL,
-			cli.DefaultPort)
+		return cli.Usagef("%s: --url %q: an address such as %s is needed", command, c.URL, defaultURL)
 	}
 	u := base.JoinPath("api", "v1", what)
 	u.RawQuery = c.query()
 
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchTimeout, fmt.Errorf("no whole answer within %s", fetchTimeout))
 	defer cancel()
-	err = Fetch(ctx, u, "an "+cli.ProgramName, room, func(d *json.Decoder) error { return d.Decode(answer) })
+	err = Fetch(ctx, c.over(), u, "an "+cli.ProgramName, room, func(d *json.Decoder) error { return d.Decode(answer) })
 	var answered *StatusError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -33,6 +33,7 @@ const (
 	refusedBytes              = "too_many_bytes"
 	refusedSlow               = "too_slow"
 	refusedHost               = "unknown_host"
+	refusedClient             = "private"
 )
 
 // newRefusals counts what clients were refused, by reason.
@@ -42,7 +43,7 @@ func newRefusals() *prometheus.CounterVec {
 		Help: "HTTP connections and requests that were refused or given up, by reason.",
 	}, []string{"reason"})
 	for _, reason := range []string{refusedConnections, refusedAddressConnections, refusedRequests,
-		refusedAddressRequests, refusedBytes, refusedSlow, refusedHost} {
+		refusedAddressRequests, refusedBytes, refusedSlow, refusedHost, refusedClient} {
 		c.WithLabelValues(reason)
 	}
 	return c

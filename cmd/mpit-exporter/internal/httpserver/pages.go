@@ -6,6 +6,7 @@ import (
 	_ "net/http/pprof" //nolint:gosec // G108: it adds itself to the default mux, of which nothing else is served
 	"net/url"
 	pathpkg "path"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/common/version"
@@ -39,18 +40,8 @@ func CheckTelemetryPath(path string) error {
 
 // mux puts all pages together.
 func (p pages) mux() (http.Handler, error) {
-	links := []page.Link{
-		{Address: p.TelemetryPath, Text: "Metrics"},
-		{Address: "/api/v1/jobs", Text: "Jobs", Description: "what is to be said of each job now, as JSON"},
-		{Address: "/api/v1/report", Text: "Report", Description: "where their time goes, as JSON"},
-		{Address: "/api/v1/ranks", Text: "Ranks", Description: "the MPI processes of this node, as JSON"},
-		{Address: "/api/v1/catalogue", Text: "Catalogue",
-			Description: "performance and control variables and categories of their MPI libraries, and their MPI " +
-				"objects, as JSON"},
-		{Address: "/api/v1/values", Text: "Values", Description: "what their performance variables are now, as JSON"},
-		{Address: "/-/healthy", Text: "Health"},
-		{Address: "/-/ready", Text: "Readiness"},
-	}
+	links := slices.Concat([]page.Link{{Address: p.TelemetryPath, Text: "Metrics"}}, page.API(),
+		[]page.Link{{Address: "/-/healthy", Text: "Health"}, {Address: "/-/ready", Text: "Readiness"}})
 	if p.Pprof {
 		links = append(links, page.Link{Address: "/debug/pprof/", Text: "Profiles"})
 	}
@@ -59,17 +50,21 @@ func (p pages) mux() (http.Handler, error) {
 	if err := page.Serve(mux, version.Info(), p.Command, links); err != nil {
 		return nil, err
 	}
-	mux.Handle("/api/v1/", made(p.API))
-	mux.Handle("/api/v1/jobs", made(p.Live))
-	mux.Handle("/api/v1/report", made(p.Live))
+	mux.Handle("/api/v1/", p.api())
 	mux.HandleFunc("/-/reload", p.serveReload)
 	if p.Pprof {
 		mux.Handle("/debug/pprof/", http.DefaultServeMux)
 	}
 	// Who asks whether the exporter is well is answered whatever others do: those answers hold nothing.
 	all := http.NewServeMux()
-	all.Handle("/", p.admission.of(other, mux))
-	all.Handle(p.TelemetryPath, p.admission.of(scrape, p.Metrics))
+	if p.Private == nil {
+		all.Handle("/", p.admission.of(other, mux))
+		all.Handle(p.TelemetryPath, p.admission.of(scrape, p.Metrics))
+	} else {
+		all.HandleFunc("/", p.refusePrivate)
+		all.Handle(p.TelemetryPath, p.only(p.Private.Scrapers, p.admission.of(scrape, p.Metrics)))
+		all.Handle(judged, p.only(p.Private.Judges, p.admission.of(other, made(p.Live))))
+	}
 	all.HandleFunc("/-/healthy", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "healthy") })
 	all.HandleFunc("/-/ready", func(w http.ResponseWriter, _ *http.Request) {
 		if p.ready() {
@@ -80,6 +75,18 @@ func (p pages) mux() (http.Handler, error) {
 	})
 	known := knownHosts(all, p.TelemetryPath, p.Names, p.admission.refused.WithLabelValues(refusedHost).Inc)
 	return refuseOtherSites(known), nil
+}
+
+// judged is what the judge asks for.
+const judged = "/api/v1/report"
+
+// api is everything under /api/v1/.
+func (p pages) api() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/api/v1/", made(p.API))
+	mux.Handle("/api/v1/jobs", made(p.Live))
+	mux.Handle(judged, made(p.Live))
+	return mux
 }
 
 // refuseOtherSites keeps the pages of other sites from changing anything through somebody's browser, which may reach

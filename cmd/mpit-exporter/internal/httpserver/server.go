@@ -41,6 +41,7 @@ type Config struct {
 	Pprof         bool
 	Command       string   // that starts programs whose ranks come to this exporter
 	Names         []string // by which browsers may know the node, besides its own
+	Private       *Private // nil: every client may have every page
 
 	MaxRequests, MaxConnections int
 	Registerer                  prometheus.Registerer // of the metric of what is refused
@@ -49,6 +50,9 @@ type Config struct {
 
 // Server serves the exporter's pages.
 type Server struct {
+	// Local is the API for a socket of this node: its requests say in RemoteAddr who asks, and who shares places.
+	Local http.Handler
+
 	http   *http.Server
 	ready  atomic.Bool
 	logger *slog.Logger
@@ -62,10 +66,12 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	s, from := &Server{logger: c.Logger}, &addresses{interfaces: net.InterfaceAddrs}
 	c.Names = append(ownNames(ctx), c.Names...)
-	handler, err := pages{c, newAdmission(c.MaxRequests, answerBytes, from, refused), s.ready.Load}.mux()
+	p := pages{c, newAdmission(c.MaxRequests, answerBytes, from, refused), s.ready.Load}
+	handler, err := p.mux()
 	if err != nil {
 		return nil, err
 	}
+	s.Local = p.admission.of(other, p.api())
 	s.http = newServer(handler, newConnections(c.MaxConnections, from, refused), c.Logger)
 	return s, nil
 }

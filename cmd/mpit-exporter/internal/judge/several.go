@@ -137,7 +137,9 @@ func (s *Several) nodes(ctx context.Context) (map[whose][]string, error) {
 			} `json:"result"`
 		} `json:"data"`
 	}
-	err := client.Fetch(ctx, &u, "Prometheus", room, func(d *json.Decoder) error { return d.Decode(&answer) })
+	err := client.Fetch(ctx, http.DefaultClient, &u, "Prometheus", room, func(d *json.Decoder) error {
+		return d.Decode(&answer)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +213,9 @@ func (s *Several) ask(ctx context.Context, of whose, instance string) ([]*job.Re
 	u = u.JoinPath("api", "v1", "report")
 	u.RawQuery = url.Values{"jobid": {of.jobID}, "user": {of.user}, "window": {window.String()}}.Encode()
 	var list page.ReportList
-	err = client.Fetch(ctx, u, "an "+cli.ProgramName, room, func(d *json.Decoder) error { return d.Decode(&list) })
+	err = client.Fetch(ctx, http.DefaultClient, u, "an "+cli.ProgramName, room, func(d *json.Decoder) error {
+		return d.Decode(&list)
+	})
 	var status *client.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusNotFound {
 		return nil, nil // its ranks have ended

@@ -61,6 +61,8 @@ type Options struct {
 	Listen      func() error              // opens what else is listened on; may be nil
 	AgentSocket []mpit.ListenOption       // of the ranks' socket
 	FinalTaken  func(ctx context.Context) // see exporter.Config
+
+	SeesAll func(uid uint32, groups []uint32) bool // likewise
 }
 
 // Open opens all sockets and makes all parts. Failures are not logged, only returned. The caller must close the node.
@@ -101,6 +103,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 		ControlVariableInterval: flags.cvarInterval,
 
 		FinalTaken: options.FinalTaken,
+		SeesAll:    options.SeesAll,
 	})
 	if err != nil {
 		return n, fmt.Errorf("exporter: %w", err)

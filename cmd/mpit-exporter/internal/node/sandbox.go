@@ -13,6 +13,7 @@ import (
 	"github.com/landlock-lsm/go-landlock/landlock"
 	lowlevel "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
@@ -166,34 +167,22 @@ func placesOfRules(path string) []string {
 	return places
 }
 
-// TLSFiles are the files that a --web.config.file names. exporter-toolkit has checked it and reads them anew for each
-// connection.
+// WebConfig reads a --web.config.file; of one that can't be read nothing is known. exporter-toolkit has checked it, and
+// reads it anew for each connection and request.
+func WebConfig(path string) (c web.Config) {
+	text, err := os.ReadFile(path)
+	if err != nil || yaml.Unmarshal(text, &c) != nil {
+		return web.Config{}
+	}
+	c.TLSConfig.SetDirectory(filepath.Dir(path))
+	return c
+}
+
+// TLSFiles are the files that a --web.config.file names.
 func TLSFiles(webConfig string) []string {
-	text, err := os.ReadFile(webConfig)
-	if err != nil {
-		return nil
-	}
-	var config struct {
-		TLS struct {
-			Cert     string `yaml:"cert_file"`
-			Key      string `yaml:"key_file"`
-			ClientCA string `yaml:"client_ca_file"`
-		} `yaml:"tls_server_config"`
-	}
-	if yaml.Unmarshal(text, &config) != nil {
-		return nil
-	}
-	var files []string
-	for _, path := range []string{config.TLS.Cert, config.TLS.Key, config.TLS.ClientCA} {
-		switch {
-		case path == "":
-		case filepath.IsAbs(path):
-			files = append(files, path)
-		default:
-			files = append(files, filepath.Join(filepath.Dir(webConfig), path))
-		}
-	}
-	return files
+	of := WebConfig(webConfig).TLSConfig
+	files := []string{of.TLSCertPath, of.TLSKeyPath, of.ClientCAs}
+	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
 }
 
 // What getent(1) needs to turn a user's number into a name (UserName), through whatever directory service the

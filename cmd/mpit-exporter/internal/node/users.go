@@ -1,10 +1,11 @@
 package node
 
 import (
-	"bytes"
 	"context"
+	"fmt"
 	"os/exec"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,22 +22,46 @@ func UserName(uid uint32) string {
 	if u, err := user.LookupId(id); err == nil {
 		return u.Username
 	}
+	return field(entry("passwd", id), 0)
+}
+
+// entry returns the line that the node's directory services have for a name or a number in a database of getent(1); ""
+// without one.
+func entry(database, key string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), userTimeout)
 	defer cancel()
-	//nolint:gosec // G204: the argument is a number
-	out, err := exec.CommandContext(ctx, "getent", "passwd", id).Output()
+	//nolint:gosec // G204: only a number of the kernel's, or the operator's own word
+	out, err := exec.CommandContext(ctx, "getent", database, key).Output()
 	if err != nil {
 		return ""
 	}
-	return passwdName(out)
+	line, _, _ := strings.Cut(string(out), "\n")
+	return line
 }
 
-// passwdName returns the name in a line of passwd(5).
-func passwdName(line []byte) string {
-	first, _, _ := bytes.Cut(line, []byte("\n"))
-	name, _, ok := strings.Cut(string(first), ":")
-	if !ok {
-		return ""
+// field returns a field of a line of passwd(5) or group(5); "" for what is no such line.
+func field(line string, n int) string {
+	if fields := strings.Split(line, ":"); len(fields) > max(n, 1) {
+		return fields[n]
 	}
-	return name
+	return ""
+}
+
+// Operators returns who sees all jobs: users, by name or number, and members of groups, with @ in front.
+func Operators(names []string) (func(uid uint32, groups []uint32) bool, error) {
+	users, groups := map[uint32]bool{}, map[uint32]bool{}
+	for _, name := range names {
+		database, key, of := "passwd", name, users
+		if group, is := strings.CutPrefix(name, "@"); is {
+			database, key, of = "group", group, groups
+		}
+		id, err := strconv.ParseUint(field(entry(database, key), 2), 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("--operator %s: getent %s finds no %q on this node", name, database, key)
+		}
+		of[uint32(id)] = true
+	}
+	return func(uid uint32, of []uint32) bool {
+		return users[uid] || slices.ContainsFunc(of, func(gid uint32) bool { return groups[gid] })
+	}, nil
 }

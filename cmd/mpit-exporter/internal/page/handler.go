@@ -30,7 +30,8 @@ const (
 //	GET /api/v1/jobs      a JobList
 //	GET /api/v1/report    a ReportList; parameters jobid, world and user choose jobs
 //
-// Parameter window says of how long, such as 5s; 0: of whole jobs. Errors are {"error": "…"}.
+// Parameter window says of how long, such as 5s; 0: of whole jobs. Errors are {"error": "…"}. A request with a viewer
+// (api.WithViewer) is told of that user's jobs.
 func (l *Live) Handler(turns *api.Turns, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/jobs", l.answer(turns, log, func(now look, _ url.Values) (any, error) {
@@ -119,7 +120,7 @@ func (l *Live) find(ctx context.Context, of say, query url.Values) (said any, st
 	if err != nil {
 		return nil, http.StatusInternalServerError, err
 	}
-	said, err = of(now, query)
+	said, err = of(now.seenBy(api.Viewer(ctx)), query)
 	switch {
 	case errors.Is(err, errLeftOut):
 		return nil, http.StatusServiceUnavailable, err

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -38,6 +39,18 @@ type look struct {
 	at   time.Time
 	jobs []*job.Report // in the order of their labels
 	left []api.LeftOut // ranks that are not in them
+}
+
+// seenBy leaves what a user may see; nil: all.
+func (l look) seenBy(uid *uint32) look {
+	if uid == nil {
+		return l
+	}
+	l.jobs = slices.DeleteFunc(slices.Clone(l.jobs), func(r *job.Report) bool {
+		return slices.ContainsFunc(r.Ranks, func(of job.Rank) bool { return of.UID != *uid })
+	})
+	l.left = slices.DeleteFunc(slices.Clone(l.left), func(of api.LeftOut) bool { return of.UID != *uid })
+	return l
 }
 
 // NewLive returns a Live that knows nothing yet. place says where a rank has made its long call, and is asked of one

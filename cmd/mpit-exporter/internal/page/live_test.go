@@ -193,3 +193,55 @@ func TestLeftOut(t *testing.T) {
 	assert.Contains(t, answer.Error, "left out")
 	assert.Equal(t, http.StatusNotFound, get(t, h, "/api/v1/report?jobid=98", &answer))
 }
+
+// A viewer's answers are about that user's jobs, as if there were no others.
+func TestLiveViewer(t *testing.T) {
+	at := time.Now()
+	window := func(context.Context) (api.ValueList, error) {
+		list := api.ValueList{Time: at, LeftOut: []api.LeftOut{{UID: 2, User: "eve", JobID: "99", Ranks: 3}}}
+		for i, uid := range []uint32{1, 2, 1, 2} { // job 9 is claimed by two users of one name
+			list.Ranks = append(list.Ranks, api.RankValues{Rank: api.RankStatus{JobID: []string{"7", "8", "9", "9"}[i],
+				UID: uid, User: []string{"ada", "eve", "twin", "twin"}[i], Rank: i, State: "up",
+				Calls: &api.Calls{State: api.StateSeconds{1}}}})
+		}
+		return list, nil
+	}
+	h := NewLive(window, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	for _, test := range []struct {
+		uid    uint32
+		jobs   []string
+		report map[string]int // status of each job's
+		left   int
+	}{
+		{1, []string{"7"}, map[string]int{"": 200, "7": 200, "8": 404, "9": 404, "99": 404, "98": 404}, 0},
+		{2, []string{"8"}, map[string]int{"": 200, "7": 404, "8": 200, "9": 404, "99": 503, "98": 404}, 1},
+		{3, nil, map[string]int{"": 200, "7": 404, "8": 404, "99": 404}, 0},
+	} {
+		as := func(path string, answer any) int {
+			req := httptest.NewRequestWithContext(api.WithViewer(t.Context(), test.uid), http.MethodGet, path, nil)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, req)
+			require.NoError(t, json.Unmarshal(w.Body.Bytes(), answer))
+			return w.Code
+		}
+		var list JobList
+		require.Equal(t, http.StatusOK, as("/api/v1/jobs", &list))
+		var ids []string
+		for _, j := range list.Jobs {
+			ids = append(ids, j.Job.ID)
+		}
+		assert.Equal(t, test.jobs, ids)
+		assert.Len(t, list.LeftOut, test.left)
+		for id, status := range test.report {
+			path := "/api/v1/report"
+			if id != "" {
+				path += "?jobid=" + id
+			}
+			var answer struct{ Reports []*job.Report }
+			assert.Equal(t, status, as(path, &answer), path)
+			for _, r := range answer.Reports {
+				assert.Contains(t, test.jobs, r.Job.ID)
+			}
+		}
+	}
+}

@@ -51,6 +51,19 @@ type Link struct {
 	Address, Text, Description string
 }
 
+// API leads to what the page itself asks for, for who has no scripts.
+func API() []Link {
+	return []Link{
+		{Address: "/api/v1/jobs", Text: "Jobs", Description: "what is to be said of each job now, as JSON"},
+		{Address: "/api/v1/report", Text: "Report", Description: "where their time goes, as JSON"},
+		{Address: "/api/v1/ranks", Text: "Ranks", Description: "the MPI processes of this node, as JSON"},
+		{Address: "/api/v1/catalogue", Text: "Catalogue",
+			Description: "performance and control variables and categories of their MPI libraries, and their MPI " +
+				"objects, as JSON"},
+		{Address: "/api/v1/values", Text: "Values", Description: "what their performance variables are now, as JSON"},
+	}
+}
+
 // Serve serves the live page at / and its files. What of it is the same for all is made here, once. A page without jobs
 // shows the command that starts programs whose ranks come to this exporter.
 func Serve(mux *http.ServeMux, version, command string, links []Link) error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -82,7 +83,7 @@ func AskPrometheus(
 	} {
 		u := base.JoinPath("api", "v1", "query")
 		u.RawQuery = url.Values{"query": {query.text}, "time": {model.TimeFromUnixNano(at.UnixNano()).String()}}.Encode()
-		err := client.Fetch(ctx, u, "Prometheus", room, func(d *json.Decoder) error {
+		err := client.Fetch(ctx, http.DefaultClient, u, "Prometheus", room, func(d *json.Decoder) error {
 			return v.read(d, query.take)
 		})
 		if errors.Is(err, client.ErrTooLarge) {

@@ -167,15 +167,21 @@ func socketError(what, flag, path string, err error) error {
 // ControlBeside is where the control socket of an exporter is by default that has this agent socket.
 func ControlBeside(agent string) string { return filepath.Join(filepath.Dir(agent), ControlFile) }
 
+// Places are those at which a socket of an exporter is by default, in the order in which it is looked for.
+func Places(file string) []string {
+	places := []string{filepath.Join(SystemRunDir, Dir, file)}
+	if user := os.Getenv("XDG_RUNTIME_DIR"); user != "" {
+		places = append(places, filepath.Join(user, Dir, file))
+	}
+	return places
+}
+
 // Missing returns where ranks look for the socket of an exporter, if there is none; named is the one that they are
 // told of, if any.
 func Missing(named string) string {
 	places := []string{named}
 	if named == "" {
-		places = []string{filepath.Join(SystemRunDir, Dir, AgentFile)}
-		if user := os.Getenv("XDG_RUNTIME_DIR"); user != "" {
-			places = append(places, filepath.Join(user, Dir, AgentFile))
-		}
+		places = Places(AgentFile)
 	}
 	for _, path := range places {
 		if _, err := os.Stat(path); err == nil {
