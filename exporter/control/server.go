@@ -71,7 +71,7 @@ type Server struct {
 	grace  time.Duration
 	pace   time.Duration
 
-	calls *limiter                 // requests
+	calls limiter                  // requests
 	turns turns.Turns[worldKey]    // for those who write to a world
 	push  atomic.Pointer[PushFunc] // nil: there is none
 }
@@ -85,7 +85,7 @@ func New(cfg Config) *Server {
 		own:    uint32(os.Geteuid()),
 		grace:  endGrace,
 		pace:   minDuration,
-		calls:  newLimiter(maxCalls, maxUserCalls),
+		calls:  limiter{total: maxCalls, each: maxUserCalls},
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(&listener{Listener: l, conns: newLimiter(maxConns, maxUserConns)})
+		served <- server.Serve(&listener{Listener: l, conns: limiter{total: maxConns, each: maxUserConns}})
 	}()
 	select {
 	case err := <-served:
