@@ -100,3 +100,7 @@ type Family = board.Family
 // Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these
 // names.
 func Families() []Family { return board.Families() }
+
+// Reserved says whether a performance variable of a rank may not have this name, for the exporter itself uses it, or
+// would in OpenMetrics, where counters' families have no _total; or for the families of several ranks together do.
+func Reserved(name string) bool { return board.Reserved(name) }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest/catalogue"
@@ -86,7 +85,7 @@ func outcomes(t *testing.T, of []*catalogue.Catalogue) []*outcome {
 		n, _ := startLibrary(t, c)
 		labels := map[string]string{}
 		for _, f := range decoded(t, n.Handler()) {
-			if board.Reserved(f.GetName()) {
+			if Reserved(f.GetName()) {
 				continue
 			}
 			var names []string

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
@@ -31,8 +30,8 @@ func TestFamiliesAreSortedAndReserved(t *testing.T) {
 	families := Families()
 	assert.True(t, slices.IsSortedFunc(families, func(a, b Family) int { return strings.Compare(a.Name, b.Name) }))
 	for i, f := range families {
-		assert.True(t, board.Reserved(f.Name))
-		assert.True(t, board.Reserved(strings.TrimSuffix(f.Name, "_total")+"_total"),
+		assert.True(t, Reserved(f.Name))
+		assert.True(t, Reserved(strings.TrimSuffix(f.Name, "_total")+"_total"),
 			"a counter of that name is the same family in OpenMetrics")
 		assert.NotEmpty(t, f.Help)
 		assert.False(t, i > 0 && families[i-1].Name == f.Name, "%s stands twice", f.Name)
@@ -40,8 +39,8 @@ func TestFamiliesAreSortedAndReserved(t *testing.T) {
 			assert.NotContains(t, []string{"job", "instance"}, label, "these belong to the scraper")
 		}
 	}
-	assert.True(t, board.Reserved("mpit_exporter_build_info"), "whatever begins so")
-	assert.False(t, board.Reserved("mpit_exported"))
+	assert.True(t, Reserved("mpit_exporter_build_info"), "whatever begins so")
+	assert.False(t, Reserved("mpit_exported"))
 }
 
 // What any series may have can't be a label that a rule gives.
@@ -66,7 +65,7 @@ func TestMappingRefusesReservedNames(t *testing.T) {
 			for class := mpit.ClassState; class <= mpit.ClassGeneric; class++ {
 				v := mpit.Variable{Name: name, Class: class, Datatype: mpit.DatatypeDouble, DatatypeBytes: 8}
 				if metric, _, ok := mapper.Metric(mapping.Library{}, v); ok {
-					assert.False(t, board.Reserved(metric.Name), "%s %s becomes %s", class, name, metric.Name)
+					assert.False(t, Reserved(metric.Name), "%s %s becomes %s", class, name, metric.Name)
 				}
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // listener bounds connections, and knows whose they are.
 type listener struct {
 	net.Listener
-	conns *limiter
+	conns limiter
 }
 
 // connection is a connection of a caller whom the kernel has named.
@@ -63,15 +63,14 @@ type limiter struct {
 	users map[uint32]int
 }
 
-func newLimiter(total, each int) *limiter {
-	return &limiter{total: total, each: each, users: map[uint32]int{}}
-}
-
 func (l *limiter) enter(uid uint32) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.users[uid] >= l.each || uid != 0 && l.all >= l.total {
 		return false
+	}
+	if l.users == nil {
+		l.users = map[uint32]int{}
 	}
 	l.users[uid]++
 	if uid != 0 {

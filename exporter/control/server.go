@@ -76,7 +76,7 @@ type Server struct {
 	grace  time.Duration
 	pace   time.Duration
 
-	calls *limiter                 // requests
+	calls limiter                  // requests
 	turns turns.Turns[worldKey]    // for those who write to a world
 	push  atomic.Pointer[PushFunc] // nil: there is none
 	read  atomic.Pointer[http.Handler]
@@ -91,7 +91,7 @@ func New(cfg Config) *Server {
 		own:    uint32(os.Geteuid()),
 		grace:  endGrace,
 		pace:   minDuration,
-		calls:  newLimiter(maxCalls, maxUserCalls),
+		calls:  limiter{total: maxCalls, each: maxUserCalls},
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(&listener{Listener: l, conns: newLimiter(maxConns, maxUserConns)})
+		served <- server.Serve(&listener{Listener: l, conns: limiter{total: maxConns, each: maxUserConns}})
 	}()
 	select {
 	case err := <-served:
