@@ -121,7 +121,8 @@ func newHTTP(ctx context.Context, s *settings, retry time.Duration) (sdk.Exporte
 	}
 	exporter, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithHTTPClient(client),
 		otlpmetrichttp.WithTLSClientConfig(nil), otlpmetrichttp.WithEndpointURL(s.url.String()),
-		otlpmetrichttp.WithHeaders(s.headers), otlpmetrichttp.WithMaxRequestSize(receiversLimit), otlpmetrichttp.WithCompression(compression),
+		otlpmetrichttp.WithHeaders(s.headers), otlpmetrichttp.WithMaxRequestSize(receiversLimit),
+		otlpmetrichttp.WithCompression(compression),
 		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{Enabled: true, InitialInterval: retry,
 			MaxInterval: lastRetry, MaxElapsedTime: s.timeout}))
 	return &httpExporter{exporter, client}, err
