@@ -31,14 +31,13 @@ func TestMessagesAreBounded(t *testing.T) {
 			}
 		}
 		s := newSource(func() []metricdata.ScopeMetrics { return read })
-		p, err := newPusher(t.Context(), Config{Endpoint: r.URL(), Environ: func(string) string { return "" }}, s,
-			time.Millisecond)
+		p, err := newPusher(t.Context(), Config{Endpoint: r.URL(), Environ: env()}, s, nil, time.Millisecond)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = p.Close() }()
 		p.limit = rapid.IntRange(600, 60_000).Draw(t, "limit")
-		_, tooLarge := pack(p.cfg.done.resource, read, p.limit)
+		_, tooLarge := pack(p.set.resource, read, p.limit)
 		n, err := p.Push(t.Context())
 		if err != nil || n+tooLarge != points {
 			t.Fatalf("%d points and %d that are too large, of %d: %v", n, tooLarge, points, err)
@@ -65,8 +64,7 @@ func TestMessagesOfALargeNode(t *testing.T) {
 			read := inScope(manyCounters(60_000, strings.Repeat("a long name of a communicator ", 8)),
 				manyHistograms(10_000))
 			read[0].Metrics[0].Description = strings.Repeat("a long text ", 20_000)
-			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute,
-				PushTimeout: time.Minute}, newSource(func() []metricdata.ScopeMetrics { return read }))
+			p := pusher(t, Config{Protocol: protocol, Endpoint: r.URL(), Environ: patiently}, newSource(func() []metricdata.ScopeMetrics { return read }))
 			n, err := p.Push(patient(t))
 			require.NoError(t, err)
 			assert.Equal(t, 70_000, n)

@@ -60,8 +60,7 @@ func benchPusher(b *testing.B, protocol string) {
 		}
 		return inScope(list...)
 	})
-	p := pusher(b, Config{Protocol: protocol, Endpoint: r.URL(), Timeout: time.Minute,
-		PushTimeout: time.Minute}, s)
+	p := pusher(b, Config{Protocol: protocol, Endpoint: r.URL(), Environ: patiently}, s)
 	b.ReportAllocs()
 	for b.Loop() {
 		n, err := p.Push(b.Context())

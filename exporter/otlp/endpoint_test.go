@@ -18,9 +18,8 @@ func TestHTTPPath(t *testing.T) {
 		{ofMetrics + "ENDPOINT", "http://h:4318/own", "/own"},
 		{"", "", "/v1/metrics"},
 	} {
-		cfg,
-			err := Config{Environ: func(name string) string { return map[string]string{test.variable: test.url}[name] }}.Complete()
+		set, err := Config{Environ: env(test.variable, test.url)}.settings()
 		require.NoError(t, err)
-		assert.Equal(t, test.path, cfg.done.endpoint.url.Path, "%s=%s", test.variable, test.url)
+		assert.Equal(t, test.path, set.url.Path, "%s=%s", test.variable, test.url)
 	}
 }

@@ -2,8 +2,11 @@ package otlp
 
 import (
 	"fmt"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The variables of the OTLP exporters have two forms; the second is of metrics alone and goes before the first.
@@ -62,19 +65,69 @@ func (e environ) pick(word, field, key string) setting {
 	return v
 }
 
-// wrong is an error that names the place, what stands there and the remedy.
-func (v setting) wrong(format string, args ...any) error {
-	return fmt.Errorf("%s: %q %s", v.name, v.text, fmt.Sprintf(format, args...))
+// oneOf returns the word that stands there, which must be one of these in any case; the first where there is none.
+func (v setting) oneOf(words ...string) (string, error) {
+	if v.text == "" {
+		return words[0], nil
+	}
+	i := slices.IndexFunc(words, func(word string) bool { return strings.EqualFold(word, v.text) })
+	if i < 0 {
+		return "", fmt.Errorf("%s: %q is not supported: write %s", v.name, v.text, strings.Join(words, " or "))
+	}
+	return words[i], nil
 }
 
-// oneOf returns the word that stands there, which must be one of these, or otherwise where there is none.
-func (v setting) oneOf(what, otherwise string, words ...string) (string, error) {
-	last := len(words) - 1
-	switch {
-	case v.text == "":
+// milliseconds returns the time that stands there; the other where there is none.
+func (v setting) milliseconds(otherwise time.Duration) (time.Duration, error) {
+	if v.text == "" {
 		return otherwise, nil
-	case !slices.Contains(words, v.text):
-		return "", v.wrong("is no %s: write %s or %s", what, strings.Join(words[:last], ", "), words[last])
 	}
-	return v.text, nil
+	d, err := time.ParseDuration(v.text + "ms")
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%s: %q is no number of milliseconds above 0: write 10000 for ten seconds", v.name, v.text)
+	}
+	return d, nil
+}
+
+// pair is one of a list as OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES have them.
+type pair struct{ key, value string }
+
+// parsePairs reads key=value,key=value, with values encoded as in URLs and spaces around both ignored. Errors name
+// the place, not the value, which may be a password.
+func parsePairs(text string) ([]pair, error) {
+	var pairs []pair
+	for i, member := range strings.Split(text, ",") {
+		if strings.TrimSpace(member) == "" {
+			continue // a comma at the end
+		}
+		key, value, ok := strings.Cut(member, "=")
+		key = strings.TrimSpace(key)
+		if !ok || key == "" {
+			return nil, fmt.Errorf("entry %d has no =, or nothing before it", i+1)
+		}
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if err != nil {
+			return nil, fmt.Errorf("entry %d, %q: a %% must be followed by two hexadecimal digits; %%25 is a %%",
+				i+1, key)
+		}
+		pairs = append(pairs, pair{key, value})
+	}
+	return pairs, nil
+}
+
+// What both protocols carry: gRPC takes no more.
+var (
+	headerName  = regexp.MustCompile(`^[0-9A-Za-z_.-]+$`)
+	headerValue = regexp.MustCompile(`^[ -~]*$`)
+)
+
+// checkHeader says what keeps a pair from being a header.
+func (p pair) checkHeader() error {
+	switch {
+	case !headerName.MatchString(p.key):
+		return fmt.Errorf("%q is no name of a header: letters, digits, - _ and .", p.key)
+	case !headerValue.MatchString(p.value):
+		return fmt.Errorf("the value of %q has characters other than printable ASCII", p.key)
+	}
+	return nil
 }

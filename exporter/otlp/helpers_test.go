@@ -94,13 +94,16 @@ func receiver(t testing.TB, opts otlptest.Options) *otlptest.Receiver {
 	return r
 }
 
+// patiently are an environment's times for what must succeed on a busy machine.
+var patiently = env("OTEL_EXPORTER_OTLP_TIMEOUT", "60000", "OTEL_METRIC_EXPORT_TIMEOUT", "60000")
+
 // pusher makes one for the test, which takes nothing from the environment and does not wait long to try again.
 func pusher(t testing.TB, cfg Config, source Source) *Pusher {
 	t.Helper()
 	if cfg.Environ == nil {
-		cfg.Environ = func(string) string { return "" }
+		cfg.Environ = env()
 	}
-	p, err := newPusher(context.Background(), cfg, source, time.Millisecond)
+	p, err := newPusher(context.Background(), cfg, source, nil, time.Millisecond)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p
@@ -138,7 +141,7 @@ func patient(t testing.TB) context.Context {
 func figure(t testing.TB, p *Pusher, name, result string) float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	require.NoError(t, registry.Register(p))
+	registry.MustRegister(p.metrics.pushes, p.metrics.points, p.metrics.duration, p.metrics.lastSuccess)
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	for _, f := range families {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Results of mpit_exporter_otlp_pushes_total.
@@ -27,20 +28,21 @@ type metrics struct {
 	lastSuccess    prometheus.Gauge
 }
 
-func newMetrics() *metrics {
+func newMetrics(registry prometheus.Registerer) *metrics {
+	with := promauto.With(registry)
 	m := &metrics{
-		pushes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		pushes: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "mpit_exporter_otlp_pushes_total", Help: "Pushes over OTLP that had something to send, by result.",
 		}, []string{"result"}),
-		points: prometheus.NewCounterVec(prometheus.CounterOpts{
+		points: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "mpit_exporter_otlp_points_total", Help: "Data points of OTLP pushes, by result.",
 		}, []string{"result"}),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+		duration: with.NewHistogram(prometheus.HistogramOpts{
 			Name:    "mpit_exporter_otlp_push_duration_seconds",
 			Help:    "Duration of a push: reading the ranks, and sending all messages, retries included.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}),
-		lastSuccess: prometheus.NewGauge(prometheus.GaugeOpts{
+		lastSuccess: with.NewGauge(prometheus.GaugeOpts{
 			Name: "mpit_exporter_otlp_last_success_timestamp_seconds",
 			Help: "When a push was last accepted, in seconds since the epoch; 0: never.",
 		}),
@@ -53,10 +55,6 @@ func newMetrics() *metrics {
 		m.points.WithLabelValues(result)
 	}
 	return m
-}
-
-func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.pushes, m.points, m.duration, m.lastSuccess}
 }
 
 // done notes how a push has ended.

@@ -6,86 +6,71 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// maxRead is how long reading may take of a push, at most; it is no more than half of Config.PushTimeout either, so
-// that there is time left to send what has been read.
+// maxRead is how long reading may take of a push, at most; it is no more than half of the push's time either, so that
+// there is time left to send what has been read.
 const maxRead = 10 * time.Second
 
 // Pusher exports at each interval. Its methods may be called from any goroutine.
 type Pusher struct {
-	cfg     Config
-	source  Source
-	sender  *sender
-	metrics *metrics
-	limit   int // of a message
+	set      *settings
+	source   Source
+	exporter sdk.Exporter
+	metrics  *metrics
+	limit    int // of a message
 
-	turn   chan struct{} // holds a value while somebody pushes, who then has what follows
+	turn   chan struct{} // holds a value during a push, which then has what follows
 	closed bool
 	outage bool // the last push failed
 	refuse bool // the last push had points that were not accepted, or not sent
-
-	closing  sync.Once
-	closeErr error
 }
 
-// ErrClosed is what a push returns after Close.
-var ErrClosed = errors.New("pushing: the pusher is closed")
-
-// New makes a pusher, completing cfg if Complete has not been called. It does not connect yet: a receiver that is
-// away is no error. The pusher must be closed; Run does it.
-func New(ctx context.Context, cfg Config, source Source) (*Pusher, error) {
-	return newPusher(ctx, cfg, source, firstRetry)
+// New makes a pusher and registers its metrics, mpit_exporter_otlp_*, of which registry has no others. An error of cfg
+// names the variable or field, what is wrong and what to write. New does not connect yet: a receiver that is away is no
+// error. The pusher must be closed.
+func New(ctx context.Context, cfg Config, source Source, registry prometheus.Registerer) (*Pusher, error) {
+	return newPusher(ctx, cfg, source, registry, firstRetry)
 }
 
-func newPusher(ctx context.Context, cfg Config, source Source, retry time.Duration) (*Pusher, error) {
-	err := ctx.Err()
-	if err == nil && cfg.done == nil {
-		cfg, err = cfg.Complete()
-	}
+func newPusher(ctx context.Context, cfg Config, source Source, registry prometheus.Registerer, retry time.Duration) (
+	*Pusher, error) {
+	set, err := cfg.settings()
 	if err != nil {
 		return nil, err
 	}
-	p := &Pusher{cfg: cfg, source: source, metrics: newMetrics(), limit: maxMessage, turn: make(chan struct{}, 1)}
-	if p.sender, err = newSender(ctx, cfg, retry); err != nil {
-		return nil, err
+	exporter, err := newExporter(ctx, set, retry)
+	if err != nil {
+		return nil, fmt.Errorf("OTLP to %s: %w", set.shown, err)
 	}
-	return p, nil
+	return &Pusher{set: set, source: source, exporter: exporter, metrics: newMetrics(registry), limit: maxMessage,
+		turn: make(chan struct{}, 1)}, nil
 }
 
-// Close closes the connection when whoever pushes has finished. Only the first call does something; all return what
-// it did.
+// Target is the receiver as it may be logged: without a user's name, password and query.
+func (p *Pusher) Target() string { return p.set.shown }
+
+// Files are those that pushes read again and again: certificates. Some are empty.
+func (p *Pusher) Files() []string { return p.set.files }
+
+// Close closes the connection after the push that is under way. Only the first call does something.
 func (p *Pusher) Close() error {
-	p.closing.Do(func() {
-		p.turn <- struct{}{}
-		defer func() { <-p.turn }()
-		p.closed = true
-		p.closeErr = p.sender.close(context.Background()) // closes, waits for nobody
-	})
-	return p.closeErr
-}
-
-// Describe and Collect: mpit_exporter_otlp_* of this pusher.
-func (p *Pusher) Describe(to chan<- *prometheus.Desc) {
-	for _, c := range p.metrics.all() {
-		c.Describe(to)
+	p.turn <- struct{}{}
+	defer func() { <-p.turn }()
+	if p.closed {
+		return nil
 	}
-}
-
-// Collect never waits for a push.
-func (p *Pusher) Collect(to chan<- prometheus.Metric) {
-	for _, c := range p.metrics.all() {
-		c.Collect(to)
-	}
+	p.closed = true
+	return p.exporter.Shutdown(context.Background()) // closes, waits for nothing
 }
 
 // Push exports now, whatever the interval, and returns how many points were accepted. Pushes never overlap: it waits
-// for its turn. The time is bounded by ctx and Config.PushTimeout.
+// for its turn. The time is bounded by ctx and by OTEL_METRIC_EXPORT_TIMEOUT.
 func (p *Pusher) Push(ctx context.Context) (points int, err error) {
 	select {
 	case p.turn <- struct{}{}:
@@ -94,9 +79,9 @@ func (p *Pusher) Push(ctx context.Context) (points int, err error) {
 		return 0, fmt.Errorf("waiting for another push: %w", ctx.Err())
 	}
 	if p.closed {
-		return 0, ErrClosed
+		return 0, errors.New("pushing: the pusher is closed")
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.PushTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.set.pushTimeout)
 	defer cancel()
 
 	begun := time.Now()
@@ -107,7 +92,7 @@ func (p *Pusher) Push(ctx context.Context) (points int, err error) {
 		p.log(ctx, err)
 		return 0, err
 	}
-	batches, tooLarge := pack(p.cfg.done.resource, scopes, p.limit)
+	batches, tooLarge := pack(p.set.resource, scopes, p.limit)
 	p.metrics.points.WithLabelValues(pointsTooLarge).Add(float64(tooLarge))
 	if len(batches) == 0 && tooLarge == 0 {
 		delivered()
@@ -117,7 +102,7 @@ func (p *Pusher) Push(ctx context.Context) (points int, err error) {
 	if err != nil {
 		p.metrics.done(begun, pushFailure)
 		p.log(ctx, err)
-		return sent.accepted, fmt.Errorf("pushing to %s: %w", p.cfg.Target(), err)
+		return sent.accepted, fmt.Errorf("pushing to %s: %w", p.Target(), err)
 	}
 	delivered()
 	p.metrics.done(begun, pushSuccess)
@@ -127,7 +112,7 @@ func (p *Pusher) Push(ctx context.Context) (points int, err error) {
 }
 
 func (p *Pusher) read(ctx context.Context) (scopes []metricdata.ScopeMetrics, delivered func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, min(maxRead, p.cfg.PushTimeout/2))
+	ctx, cancel := context.WithTimeout(ctx, min(maxRead, p.set.pushTimeout/2))
 	defer cancel()
 	return p.source.Read(ctx)
 }
@@ -139,10 +124,9 @@ type outcome struct {
 	message  string
 }
 
-// send sends one message after the other. After one that the receiver does not like the others still go; if it is
-// away they don't.
+// send sends one message after the other. After one that the receiver refuses the others still go; after one that
+// took all its time they don't: the receiver is away.
 func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, failure error) {
-	p.sender.prepare()
 	count := func(result string, n int) { p.metrics.points.WithLabelValues(result).Add(float64(n)) }
 	away := false
 	for _, b := range batches {
@@ -150,37 +134,41 @@ func (p *Pusher) send(ctx context.Context, batches []*batch) (sent outcome, fail
 			count(pointsFailed, b.points)
 			continue
 		}
-		r, err := p.sendOne(ctx, b)
-		if err != nil {
+		var said partial
+		var err error
+		if away, err = p.sendOne(ctx, b, &said); err != nil {
 			count(pointsFailed, b.points)
 			failure = cmp.Or(failure, err)
-			away = !r.ofThisMessage()
 			continue
 		}
-		rejected := min(max(0, int(r.rejected)), b.points)
+		rejected := min(max(0, int(said.RejectedDataPoints)), b.points)
 		sent.accepted += b.points - rejected
 		sent.rejected += rejected
-		sent.message = cmp.Or(r.message, sent.message)
+		sent.message = cmp.Or(bounded(said.ErrorMessage), sent.message)
 		count(pointsSent, b.points-rejected)
 		count(pointsRejected, rejected)
 	}
 	return sent, failure
 }
 
-func (p *Pusher) sendOne(ctx context.Context, b *batch) (*reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
+// sendOne notes in said what the receiver has said of a message that it has accepted. late: the message's time is over.
+func (p *Pusher) sendOne(ctx context.Context, b *batch, said *partial) (late bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, partialKey{}, said), p.set.timeout)
 	defer cancel()
-	return p.sender.send(ctx, &b.data)
+	if err = p.exporter.Export(ctx, &b.data); err != nil {
+		err = errors.New(bounded(err.Error()))
+	}
+	return ctx.Err() != nil, err
 }
 
 // log says once that pushes fail, and once that they work again.
 func (p *Pusher) log(ctx context.Context, err error) {
 	switch {
 	case err != nil && !p.outage:
-		p.cfg.Logger.ErrorContext(ctx, "OTLP: can't push; said once until it works again", "endpoint", p.cfg.Target(),
-			"protocol", p.cfg.Protocol, "err", err.Error())
+		p.set.Logger.ErrorContext(ctx, "OTLP: can't push; said once until it works again", "endpoint", p.Target(),
+			"protocol", p.set.Protocol, "err", err.Error())
 	case err == nil && p.outage:
-		p.cfg.Logger.InfoContext(ctx, "OTLP: pushing works again", "endpoint", p.cfg.Target())
+		p.set.Logger.InfoContext(ctx, "OTLP: pushing works again", "endpoint", p.Target())
 	}
 	p.outage = err != nil
 }
@@ -189,8 +177,8 @@ func (p *Pusher) log(ctx context.Context, err error) {
 func (p *Pusher) complain(ctx context.Context, sent outcome, tooLarge int) {
 	bad := sent.rejected > 0 || tooLarge > 0 || sent.message != ""
 	if bad && !p.refuse {
-		p.cfg.Logger.WarnContext(ctx, "OTLP: the receiver has not taken all points; said once until it does",
-			"endpoint", p.cfg.Target(), "rejected", sent.rejected, "too_large", tooLarge,
+		p.set.Logger.WarnContext(ctx, "OTLP: the receiver has not taken all points; said once until it does",
+			"endpoint", p.Target(), "rejected", sent.rejected, "too_large", tooLarge,
 			"says", strings.ToValidUTF8(sent.message, "?"))
 	}
 	p.refuse = bad

@@ -13,52 +13,40 @@ const (
 	endedPeriod = time.Second
 )
 
-// Run pushes until ctx ends, then once more, and closes the pusher. After ctx's end it takes at most Config.Timeout,
-// for a push that is under way and the last one together. Failed pushes are logged and counted; the error is that of
-// the last push.
+// Run pushes until ctx ends, then once more. After ctx's end it takes at most OTEL_EXPORTER_OTLP_TIMEOUT, for a push
+// that is under way and the last one together. Failed pushes are logged and counted; the error is that of the last
+// push.
 //
 // The first push comes after a part of the interval that is drawn by lot, so that a cluster's nodes do not push all
 // at once, and the others an interval apart from it. A push that takes longer lets those that it covers fall out.
 func (p *Pusher) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.cfg.Timeout, stop) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(p.set.timeout, stop) })()
 
 	var ended <-chan struct{}
-	if p.cfg.Final {
+	if p.set.Final {
 		ended = p.source.Ended()
 	}
-	next := time.Now().Add(rand.N(p.cfg.Interval)) //nolint:gosec // no secret
-	tick := time.NewTimer(time.Until(next))
-	defer tick.Stop()
-	final := time.NewTimer(0)
-	defer final.Stop()
-	final.Stop()
-	var waiting bool
+	next := time.Now().Add(rand.N(p.set.Interval)) //nolint:gosec // no secret
+	tick := time.After(time.Until(next))
+	var final <-chan time.Time // nil: no rank has ended since the last push for that reason
 	var lastFinal time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			_, err := p.Push(work)
-			if closeErr := p.Close(); err == nil { //nolint:contextcheck // waits for no answer
-				err = closeErr
-			}
 			return err
-		case <-tick.C:
+		case <-tick:
 			_, _ = p.Push(work) // logged and counted
-			next = after(next, p.cfg.Interval, time.Now())
-			tick.Reset(time.Until(next))
-		case _, ok := <-ended:
-			if !ok {
-				ended = nil
-				continue
+			next = after(next, p.set.Interval, time.Now())
+			tick = time.After(time.Until(next))
+		case <-ended:
+			if final == nil {
+				final = time.After(max(endedPause, endedPeriod-time.Since(lastFinal)))
 			}
-			if !waiting {
-				waiting = true
-				final.Reset(max(endedPause, endedPeriod-time.Since(lastFinal)))
-			}
-		case <-final.C:
-			waiting = false
+		case <-final:
+			final = nil
 			_, _ = p.Push(work) // logged and counted; the next push has it
 			lastFinal = time.Now()
 		}

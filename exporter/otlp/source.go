@@ -12,6 +12,6 @@ import (
 type Source interface {
 	// Read returns all there is. delivered is called when all of it has been accepted.
 	Read(ctx context.Context) (scopes []metricdata.ScopeMetrics, delivered func(), err error)
-	// Ended gets a value when ranks have ended.
+	// Ended gets a value when ranks have ended. It is never closed.
 	Ended() <-chan struct{}
 }

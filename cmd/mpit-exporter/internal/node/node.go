@@ -49,7 +49,6 @@ type Node struct {
 	Registry *prometheus.Registry // what is known of this process, which OTLP gets too
 	Verdicts *judge.Node          // on the jobs of this node, likewise
 	Runtime  *prometheus.Registry // Go's figures of it
-	OTLP     otlp.Config          // how is pushed
 	Pusher   *otlp.Pusher         // nil: nothing is
 
 	closers []func() error
@@ -145,21 +144,16 @@ func (n *Node) openSockets(options Options) (err error) {
 
 // openPushing makes the pusher, and lets it be asked for.
 func (n *Node) openPushing(ctx context.Context) (err error) {
-	if n.OTLP, err = n.flags.OTLP.complete(n.socket.Path(), version.Version, n.Logger); err != nil {
-		return err
-	}
 	reader := n.Exporter.OTelReader(exporter.OTelConfig{
-		Version: n.OTLP.Version, Extra: prometheus.Gatherers{n.Registry, n.Verdicts},
+		Version: version.Version, Extra: prometheus.Gatherers{n.Registry, n.Verdicts},
 	})
 	n.atEnd(reader.Close)
-	if n.Pusher, err = otlp.New(ctx, n.OTLP, reader); err != nil {
+	config := n.flags.OTLP.complete(n.socket.Path(), version.Version, n.Logger)
+	if n.Pusher, err = otlp.New(ctx, config, reader, n.Registry); err != nil {
 		return err
 	}
 	n.closers = append(n.closers, n.Pusher.Close)
 	n.Exporter.Control().OnPush(n.Pusher.Push)
-	if err := n.Registry.Register(n.Pusher); err != nil {
-		return fmt.Errorf("metrics of OTLP: %w", err)
-	}
 	return nil
 }
 
@@ -192,8 +186,7 @@ func (n *Node) Enclose(needs Needs) (*Enclosed, error) {
 		needs.Dirs = append(needs.Dirs, n.socket.MadeDir)
 	}
 	if n.Pusher != nil {
-		endpoint, needs.Receiver = n.OTLP.Target(), true
-		needs.Certificates = []string{n.OTLP.Certificate, n.OTLP.ClientCert, n.OTLP.ClientKey}
+		endpoint, needs.Receiver, needs.Certificates = n.Pusher.Target(), true, n.Pusher.Files()
 	}
 	n.Logger.Info("Starting", "program", cli.ProgramName, "version", version.Info(), "agent_socket", n.socket.Path(),
 		"control_socket", control, "otlp", endpoint, "config_files", strings.Join(n.flags.configFiles, ","))

@@ -71,9 +71,9 @@ func (f *OTLPFlags) Check() error {
 	return nil
 }
 
-// complete is what the flags and the environment say together, checked. instance is the agent socket's path.
-func (f *OTLPFlags) complete(instance, version string, logger *slog.Logger) (otlp.Config, error) {
+// complete is what the flags say, for an exporter of a version. instance is the agent socket's path.
+func (f *OTLPFlags) complete(instance, version string, logger *slog.Logger) otlp.Config {
 	config := f.config
 	config.Version, config.Instance, config.Logger, config.Prefix = version, instance, logger, "--otlp."
-	return config.Complete()
+	return config
 }

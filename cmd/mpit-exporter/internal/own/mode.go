@@ -126,7 +126,7 @@ func (o *Mode) Options(options *node.Options) {
 func (o *Mode) Run(ctx context.Context, n *node.Node, front *node.Front, needs node.Needs, page Page) error {
 	o.log, o.finals.log, o.page = n.Logger, n.Logger, page
 	if n.Pusher != nil {
-		o.endpoint = n.OTLP.Endpoint
+		o.endpoint = n.Pusher.Target()
 		o.finals.also(func(ctx context.Context) error {
 			_, err := n.Pusher.Push(ctx)
 			return err
