@@ -260,15 +260,8 @@ func (c Called) where() string {
 	return mapping.OneLine(c.Function + " on " + c.Object)
 }
 
-// synchronises says that no rank leaves such calls before all members have begun them. Of calls without data libraries
-// let ranks go.
-func (c *Call) synchronises() bool {
-	switch binding(c.Function) {
-	case "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block":
-		return c.Calls > 0 && c.moved() >= c.Calls
-	}
-	return api.Holds(c.Function)
-}
+// synchronises says that no rank leaves such calls before all members have begun them.
+func (c *Call) synchronises() bool { return api.Synchronises(c.Function, c.Calls, c.moved()) }
 
 // moved is how many bytes calls have moved, in all directions.
 func (c *Call) moved() (bytes float64) {
