@@ -188,13 +188,18 @@ static void answer_sites(struct answering *a, uint32_t sequence, struct wire_rea
  */
 static void read_calls(struct answering *a, bool private)
 {
+	size_t none = 0, sites = 0;
+
 	if (!try_gate())
 		return;
-	if (agent_state() == AGENT_RUNNING)
+	if (agent_state() == AGENT_RUNNING) {
 		a->calls = sources_under_way(a->session);
+		sources_sites(a->session, 0, NULL, &none, &sites);
+	}
 	gate_leave();
 	place_call(a, private);
-	look_behind(a, private);
+	if (sites > a->looked)
+		look_behind(a, private);
 	if (private && a->calls.known)
 		kernel_read(&a->kernel, &a->calls.is, &a->calls.kernel);
 }
