@@ -10,6 +10,7 @@ require (
 	github.com/clipperhouse/displaywidth v0.11.0
 	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/gdamore/tcell/v3 v3.6.0
+	github.com/google/pprof v0.0.0-20261105003125-4bf881d7fb0b
 	github.com/google/uuid v1.6.0
 	github.com/klauspost/compress v1.20.3
 	github.com/landlock-lsm/go-landlock v0.9.0

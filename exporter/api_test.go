@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -195,6 +196,40 @@ func TestAPIErrors(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/api/v1/ranks", nil))
 	assert.Equal(t, http.StatusMethodNotAllowed, w.Code, "for reading only")
+}
+
+func TestAPIPprof(t *testing.T) {
+	n := startNode(t, Config{})
+	site := mpit.Site{Function: "MPI_Send", Module: "/bin/app", Offset: 9, Calls: 3}
+	with := func(job string, rank int, sites []mpit.Site) {
+		cfg := small(job, rank)
+		cfg.Sites = sites
+		n.connect(mpittest.New(cfg))
+	}
+	with("1", 0, []mpit.Site{site})
+	with("1", 1, nil)
+	with("2", 0, []mpit.Site{})
+	with("3", 0, nil)
+	for path, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"":         {http.StatusBadRequest, "several MPI_COMM_WORLDs"},
+		"?jobid=2": {http.StatusNotFound, "--calls=sites"},
+		"?jobid=3": {http.StatusGatewayTimeout, "older"},
+		"?jobid=4": {http.StatusNotFound, "no connected rank"},
+	} {
+		w := get(n.API(), "/api/v1/pprof"+path)
+		assert.Equal(t, want.code, w.Code, path)
+		assert.Contains(t, fromJSON[struct{ Error string }](t, w).Error, want.text)
+	}
+	w := get(n.API(), "/api/v1/pprof?jobid=1")
+	require.Equal(t, http.StatusOK, w.Code)
+	p, err := profile.Parse(w.Body)
+	require.NoError(t, err)
+	require.Len(t, p.Sample, 1)
+	assert.Equal(t, []int64{3, 0, 0, 0}, p.Sample[0].Value)
+	assert.Contains(t, p.Comments[1], "rank 1", "what is missing")
 }
 
 // A rank that does not answer hides only itself.

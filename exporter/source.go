@@ -112,7 +112,7 @@ func (s source) Connected(which api.Selector) []api.Connected {
 	for _, r := range g.table.connected() {
 		if which.Selects(r.ID, r.UID) {
 			list = append(list, api.Connected{
-				Session: r.line.session, Status: r.status(), Late: r.state == stateLate,
+				Session: r.line.session, Status: r.status(), Layout: r.facts.Load().Layout, Late: r.state == stateLate,
 			})
 		}
 	}

@@ -89,7 +89,7 @@ func (r *reader) take(f wire.Frame) error {
 	switch {
 	case f.Type == wire.TypeHello:
 		return wire.Errorf(wire.ReasonMalformed, "a second HELLO")
-	case f.Type > wire.TypeTool:
+	case f.Type > wire.TypeSites:
 		return r.skip()
 	case r.hello.Final || f.Seq == wire.SeqFinal && f.Type != wire.TypeError:
 		return r.takeFinal(f)

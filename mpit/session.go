@@ -30,8 +30,8 @@ type Session struct {
 	admit   func()
 
 	// How many questions of each kind are open at once (see question.slot): one about control variables, one about
-	// categories, and maxToolQuestions operations of TOOL.
-	cvarSlot, categorySlot, toolSlots chan struct{}
+	// categories, one about sites, and maxToolQuestions operations of TOOL.
+	cvarSlot, categorySlot, siteSlot, toolSlots chan struct{}
 
 	dialogue guard.Mutex[dialogue]
 }
@@ -62,6 +62,7 @@ func newSession(conn *net.UnixConn, frames *wire.Reader, p place, hello Hello, a
 		admit:        p.admit,
 		cvarSlot:     make(chan struct{}, 1),
 		categorySlot: make(chan struct{}, 1),
+		siteSlot:     make(chan struct{}, 1),
 		toolSlots:    make(chan struct{}, maxToolQuestions),
 	}
 	s.with(func(d *dialogue) {

@@ -317,6 +317,19 @@ func TestControlVariablesAndCategories(t *testing.T) {
 	})
 }
 
+func TestSites(t *testing.T) {
+	sites := []mpit.Site{{Calls: 1}, {Function: "MPI_Send", Bind: mpit.BindComm, Object: 1, Module: "/bin/app", Offset: 77,
+		Calls: 3, Inside: 9, Bytes: 1 << 40}, {Function: "MPI_Test"}}
+	s, _ := session(t, mpittest.Config{Sites: sites, Page: 2})
+	got, err := s.Sites(testContext(t))
+	require.NoError(t, err)
+	assert.Equal(t, sites, got)
+	s, _ = session(t, mpittest.Config{})
+	_, err = s.Sites(testContext(t))
+	var refused *mpit.RequestError
+	assert.ErrorAs(t, err, &refused, "an older agent")
+}
+
 // normal turns empty lists into nil.
 func normal(list []mpit.Category) []mpit.Category {
 	for i := range list {
@@ -633,7 +646,7 @@ func selectOne(t *testing.T, s *mpit.Session, id uint32) error {
 // Frames that are not known are skipped, within reason.
 func TestUnknownFramesAreSkipped(t *testing.T) {
 	s, r := session(t, small())
-	unknown := encoded(wire.Frame{Type: 1000, Seq: 5, Payload: make([]byte, 80)}, wire.Frame{Type: 12})
+	unknown := encoded(wire.Frame{Type: 1000, Seq: 5, Payload: make([]byte, 80)}, wire.Frame{Type: 13})
 	refusal := encoded(wire.Frame{Type: wire.TypeError, Seq: 99, Payload: make([]byte, 16)})
 	// FINAL can be refused once.
 	final := encoded(wire.Frame{Type: wire.TypeError, Seq: wire.SeqFinal, Payload: make([]byte, 16)})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ type reportCommand struct {
 	compare    bool
 	output     string
 	line       bool
+	pprof      string
 	files      []string
 }
 
@@ -54,6 +56,9 @@ func newReportCommand(app *kingpin.Application) *reportCommand {
 		EnumVar(&c.output, "text", "html", "json")
 	cmd.Flag("line", "Write one line instead, for a job's record: jobid=, state=, useful=, lost_core_hours= and the "+
 		"verdict's sentence. Each MPI_COMM_WORLD has one, those with most time first.").BoolVar(&c.line)
+	cmd.Flag("pprof", "Write a profile to this file instead, for go tool pprof: calls, time, waiting and bytes of each "+
+		"place that a running job calls MPI from. It must have been started with exec --calls=sites.").
+		PlaceHolder("FILE").StringVar(&c.pprof)
 	cmd.Arg("file", "Report to show, or two to compare; or a directory REPORT.nodes.").StringsVar(&c.files)
 	return c
 }
@@ -67,6 +72,8 @@ func (c *reportCommand) run(ctx context.Context, std cli.Stdio) error {
 		return cli.Usagef("report: a comparison is text or json")
 	case c.line && (c.compare || c.output != "text"):
 		return cli.Usagef("report: --line is a form of its own, without --compare and --output")
+	case c.pprof != "" && (c.compare || c.line || c.output != "text" || c.prometheus != "" || len(c.files) > 0):
+		return cli.Usagef("report: --pprof asks the exporter about a job that runs, and writes nothing else")
 	case !c.compare && len(c.files) > 1:
 		return cli.Usagef("report: one file is shown; add --compare to compare two")
 	case c.since < time.Second:
@@ -97,6 +104,9 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	if err != nil {
 		return err
 	}
+	if c.pprof != "" {
+		return c.writeProfile(ctx, r, std)
+	}
 	switch c.output {
 	case "html":
 		return report.HTML(r, std.Out)
@@ -104,6 +114,27 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 		return report.JSON(r, std.Out)
 	}
 	return report.Text(r, std.Out, table.Columns(std.Out))
+}
+
+// writeProfile writes the profile of a job. Functions and lines that call MPI are looked up in the caller's own jobs
+// only: other users' ranks name files that are better not opened.
+func (c *reportCommand) writeProfile(ctx context.Context, r *job.Report, std cli.Stdio) error {
+	p, err := c.exporter.Of(r.Job.ID, r.Job.World, r.Job.User).Profile(ctx, "asking the exporter", "")
+	if err != nil {
+		return err
+	}
+	if client.Own(uidOf(&r)) {
+		client.Symbolise(p)
+	}
+	f, err := os.Create(c.pprof)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(p.Write(f), f.Close()); err != nil {
+		return err
+	}
+	std.Tell("report: %s written; look at it with: go tool pprof -top -cum -sample_index=waiting %s", c.pprof, c.pprof)
+	return nil
 }
 
 func (c *reportCommand) writeComparison(ctx context.Context, std cli.Stdio) error {

@@ -5,7 +5,8 @@
 // exposition). It has no state: it gets everything from the exporter (Source).
 //
 // Begin reading at Handler. catalogue.go has the types of a catalogue, read.go reads one from a rank, ask.go chooses
-// the ranks to ask; values.go has the values, status.go the ranks.
+// the ranks to ask; values.go has the values, status.go the ranks; sites.go asks for call sites, of which profile.go
+// makes a profile.
 package api
 
 import (
@@ -44,6 +45,7 @@ type Source interface {
 //	                        parameters jobid, world or rank one for each rank that has these labels (at most 16);
 //	                        user chooses, too
 //	GET /api/v1/values      a ValueList: what the variables of ranks are now; the same parameters
+//	GET /api/v1/pprof       what has been counted by call site in one MPI_COMM_WORLD, as pprof's profile.proto; likewise
 //
 // Errors are {"error": "…"}. Answers are made in turns. Requests with a viewer (WithViewer) get that user's ranks.
 func Handler(of Source, turns *Turns, log *slog.Logger) http.Handler {
@@ -55,6 +57,7 @@ func Handler(of Source, turns *Turns, log *slog.Logger) http.Handler {
 	})
 	mux.HandleFunc("GET /api/v1/catalogue", h.of(h.serveCatalogue))
 	mux.HandleFunc("GET /api/v1/values", h.of(h.serveValues))
+	mux.HandleFunc("GET /api/v1/pprof", h.of(h.servePprof))
 	return mux
 }
 

@@ -28,7 +28,8 @@ const (
 type Connected struct {
 	Session *mpit.Session
 	Status  RankStatus
-	Late    bool // it didn't answer in the last round
+	Layout  *mpit.Layout // its objects, as of its last answer; nil: it has given none
+	Late    bool         // it didn't answer in the last round
 }
 
 func (h *handler) serveCatalogue(w http.ResponseWriter, req *http.Request, which Selector) {

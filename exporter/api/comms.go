@@ -75,7 +75,7 @@ func (cs *Comms) update(s *mpit.Sample, world string) {
 			continue
 		}
 		c := Comm{ID: commID(k.Identity, world), Name: strings.Clone(mapping.CleanName(o.Name)), Size: o.Size,
-			Inter: o.Inter}
+			Inter: o.Inter, object: o.ID}
 		if k.Counted {
 			c.Number = new(k.Begun)
 		}

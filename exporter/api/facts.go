@@ -40,6 +40,8 @@ type Comm struct {
 	Inter bool   `json:"inter,omitempty"`
 	// Number is how many collectives the rank has begun on it; absent: not known.
 	Number *uint64 `json:"number,omitempty"`
+
+	object uint32 // the rank's number for it
 }
 
 // CPU is what the kernel says of a rank. What isn't known is absent.

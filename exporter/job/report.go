@@ -321,12 +321,8 @@ func (c Called) where() string {
 	return mapping.OneLine(c.Function + " on " + c.Object)
 }
 
-// synchronises says that no rank leaves such calls before all members have begun them. Of calls without data libraries
-// let ranks go.
-func (c *Call) synchronises() bool {
-	moves := c.Function != "MPI_Barrier" && !strings.HasPrefix(c.Function, "MPI_Comm_")
-	return api.Holds(c.Function) && (!moves || c.Calls > 0 && c.moved() >= c.Calls)
-}
+// synchronises says that no rank leaves such calls before all members have begun them.
+func (c *Call) synchronises() bool { return api.Synchronises(c.Function, c.Calls, c.moved()) }
 
 // moved is how many bytes calls have moved, in all directions.
 func (c *Call) moved() (bytes float64) {

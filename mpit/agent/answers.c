@@ -108,18 +108,98 @@ static void place_call(struct answering *a, bool private)
 	a->calls.offset = offset;
 }
 
+/* Some sites from a number on, into a->sites. False: the rank can't be asked now. */
+static bool read_sites(struct answering *a, size_t first, size_t *count, size_t *next, size_t *made)
+{
+	bool running;
+
+	if (!try_gate())
+		return false;
+	running = agent_state() == AGENT_RUNNING;
+	*count = running ? sizeof a->sites / sizeof *a->sites : 0;
+	*next = sources_sites(a->session, first, a->sites, count, made);
+	gate_leave();
+	return running;
+}
+
+/* Finds bindings among the sites that have come up since the last time: what is called through them is counted where the
+ * program calls it from then on. */
+static void look_behind(struct answering *a, bool private)
+{
+	size_t count, next, made;
+
+	while (!filter_came() && read_sites(a, a->looked, &count, &next, &made) && count > 0) {
+		for (size_t i = 0; i < count; i++) {
+			const struct source_site *s = &a->sites[i];
+			const char *module;
+			uint64_t offset;
+			uint32_t frame = SITE_HERE;
+
+			if (s->function == NULL)
+				continue;
+			if (find_code(a, s->from, private, &module, &offset) && binding_of(module) == BINDING_NATIVE)
+				frame = frame_of(s->from, offset);
+			atomic_store_explicit(s->frame, frame, memory_order_relaxed);
+		}
+		a->looked = next;
+	}
+}
+
+/* Needs nothing of MPI's. What has been unloaded is in no file any more. */
+static void answer_sites(struct answering *a, uint32_t sequence, struct wire_reader *r, bool private)
+{
+	size_t first = (size_t)wire_take(r), count, next, made;
+
+	if (first == 0 && private && !filter_came())
+		mapped_read(&a->code);
+	if (!read_sites(a, first, &count, &next, &made)) {
+		frame_error(&a->out, sequence, ERROR_NOT_NOW, "the rank can't be asked now");
+		return;
+	}
+	wire_begin(&a->out, FRAME_SITES, sequence);
+	wire_word(&a->out, made);
+	wire_word(&a->out, next);
+	wire_word(&a->out, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct source_site *s = &a->sites[i];
+		size_t record = wire_hole(&a->out);
+		const char *module = "";
+		uint64_t offset = 0;
+
+		if (s->function != NULL)
+			mapped_find(&a->code, s->from, &module, &offset);
+		wire_word(&a->out, s->number);
+		wire_string(&a->out, s->function == NULL ? "" : s->function);
+		wire_word(&a->out, (uint64_t)s->bind);
+		wire_word(&a->out, s->object);
+		wire_string(&a->out, module);
+		wire_word(&a->out, offset);
+		wire_word(&a->out, s->calls);
+		wire_word(&a->out, s->time_ns);
+		wire_word(&a->out, s->bytes);
+		wire_fill_length(&a->out, record);
+	}
+	wire_end(&a->out);
+}
+
 /*
  * Needs nothing of MPI's, so that a passive rank is read too, and is no part of the sample, so that nobody waits at the
  * gate while the place of a call is looked up. In a busy rank those of the last time stand.
  */
 static void read_calls(struct answering *a, bool private)
 {
+	size_t none = 0, sites = 0;
+
 	if (!try_gate())
 		return;
-	if (agent_state() == AGENT_RUNNING)
+	if (agent_state() == AGENT_RUNNING) {
 		a->calls = sources_under_way(a->session);
+		sources_sites(a->session, 0, NULL, &none, &sites);
+	}
 	gate_leave();
 	place_call(a, private);
+	if (sites > a->looked)
+		look_behind(a, private);
 	if (private && a->calls.known)
 		kernel_read(&a->kernel, &a->calls.is, &a->calls.kernel);
 }
@@ -254,6 +334,9 @@ static bool answer_request(struct answering *a, const struct connection *c, cons
 	case REQUEST_CVARS:
 	case REQUEST_CATEGORIES:
 		answer_list(a, header->sequence, header->type, &r);
+		break;
+	case REQUEST_SITES:
+		answer_sites(a, header->sequence, &r, c->private);
 		break;
 	case REQUEST_TOOL:
 		answer_tool(a, header->sequence, &r);

@@ -20,6 +20,8 @@ struct answering {
 	struct mapped code;                 /* empty: there is no call profile */
 	struct kernel kernel;
 	uintptr_t unplaced;                 /* the address that it was last read anew for */
+	struct source_site sites[512];      /* of a page */
+	size_t looked;                      /* sites before this one have been looked at */
 };
 
 /* Waits for one request and answers it; false ends the connection: the peer has gone, or the rank has ended. */

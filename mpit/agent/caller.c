@@ -247,20 +247,33 @@ static bool rules_at(uintptr_t description, uintptr_t pc, struct rules *r)
 	return follow(&b, pc - begin, r);
 }
 
-bool caller_of(const struct stack_frame *of, uint64_t offset, struct stack_frame *out)
+/* What is known of a frame whose code has called something: of the call itself, as behind it another function may
+ * begin. */
+static bool frame_rules(uintptr_t from, uint64_t offset, struct rules *r)
 {
-	uintptr_t pc = of->from - 1; /* the call itself: behind it another function may begin */
-	uintptr_t table, description;
-	struct rules r = { 0 };
+	uintptr_t pc = from - 1, table, description;
 
-	if (of->stack == 0 || !find_table(pc, offset - 1, &table))
+	*r = (struct rules){ 0 };
+	if (!find_table(pc, offset - 1, &table))
 		return false;
 	description = find_description(table, pc);
-	if (description == 0 || !rules_at(description, pc, &r))
-		return false;
-	if (r.base != STACK_POINTER || r.offset <= 0 || r.offset > (int64_t)FRAME_BYTES || r.saved >= 0 ||
-	    r.saved < -r.offset)
+	return description != 0 && rules_at(description, pc, r) && r->base == STACK_POINTER && r->offset > 0 &&
+	       r->offset <= (int64_t)FRAME_BYTES && r->saved < 0 && r->saved >= -r->offset;
+}
+
+bool caller_of(const struct stack_frame *of, uint64_t offset, struct stack_frame *out)
+{
+	struct rules r;
+
+	if (of->stack == 0 || !frame_rules(of->from, offset, &r))
 		return false;
 	out->stack = of->stack + (uintptr_t)r.offset;
 	return copy(out->stack - (uintptr_t)-r.saved, &out->from, sizeof out->from);
+}
+
+uint32_t frame_of(uintptr_t from, uint64_t offset)
+{
+	struct rules r;
+
+	return frame_rules(from, offset, &r) && r.saved == -(int64_t)sizeof from ? (uint32_t)r.offset : 0;
 }

@@ -13,12 +13,13 @@
 #ifndef MPIT_SOURCE_H
 #define MPIT_SOURCE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Both sides name it; one that doesn't know the other's number keeps its hands off. */
-#define SOURCE_VERSION 8
+#define SOURCE_VERSION 9
 
 #define SOURCE_SYMBOL "mpit_agent_source"
 
@@ -118,6 +119,23 @@ struct source_comm {
 };
 typedef void source_comm_function(void *context, const struct source_comm *comm);
 
+/* Calls of one function on one object from one place in the program, by one thread or several one after the other. */
+struct source_site {
+	size_t number;
+	const char *function; /* with MPI_; static storage. NULL: calls without a place, or none yet; but for them all is zero */
+	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
+	uint32_t object;      /* its number, which may have gone; 0: none, or one that the agent doesn't track */
+	uintptr_t from;       /* address that the calls return to, in whatever has called MPI */
+	/*
+	 * For the agent's thread to say, at any time, what the code there is: 0: it has not looked; SITE_HERE: the program's
+	 * own, as far as is known; or a binding's, with a frame of so many bytes above the stack pointer, of which the last
+	 * word is the address that it returns to. Calls are then counted there.
+	 */
+	_Atomic uint32_t *frame;
+	uint64_t calls, time_ns, bytes; /* none falls; bytes: of the larger buffer of each call that has succeeded */
+};
+#define SITE_HERE 1u
+
 struct source {
 	uint32_t version; /* SOURCE_VERSION; stands first for ever */
 
@@ -159,6 +177,13 @@ struct source {
 	/* Tells of each communicator, of which anything has changed since the last time, or of all. tell calls nothing of
 	 * the source's. */
 	void (*comms)(bool all, source_comm_function *tell, void *context);
+
+	/*
+	 * Places that the program calls MPI from, with numbers from 0 on: those from `first` on, of *count at most, which
+	 * becomes how many there were. *made: how many there are in all, 0: they aren't counted. Returns the number to go on
+	 * from. Calls nothing of MPI's. NULL: it never counts them.
+	 */
+	size_t (*sites)(size_t first, struct source_site *out, size_t *count, size_t *made);
 
 	/*
 	 * Objects that calls name: communicators, windows and files (kind is BIND_COMM, BIND_WIN, BIND_FILE of abi.h).

@@ -171,6 +171,14 @@ void sources_comms(const struct session *s, bool all, source_comm_function *tell
 		s->sourced.source->comms(all, tell, context);
 }
 
+size_t sources_sites(const struct session *s, size_t first, struct source_site *out, size_t *count, size_t *made)
+{
+	if (s->sourced.source != NULL && s->sourced.source->sites != NULL)
+		return s->sourced.source->sites(first, out, count, made);
+	*count = *made = 0;
+	return first;
+}
+
 void sources_drop(struct session *s)
 {
 	agent_measure(false);

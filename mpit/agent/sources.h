@@ -67,6 +67,9 @@ struct under_way sources_under_way(const struct session *s);
 /* Communicators: those of which anything has changed since they were told of, or all. The gate is held. */
 void sources_comms(const struct session *s, bool all, source_comm_function *tell, void *context);
 
+/* Places that the program calls MPI from: source.h, sites. The gate is held. */
+size_t sources_sites(const struct session *s, size_t first, struct source_site *out, size_t *count, size_t *made);
+
 /* Frees the agent's memory; the source is switched off. For tests. */
 void sources_drop(struct session *s);
 

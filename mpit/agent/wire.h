@@ -31,6 +31,7 @@ enum frame_type {
 	FRAME_CATEGORIES,
 	FRAME_ERROR,
 	FRAME_TOOL = 11, /* 10 was KEPT: never used again */
+	FRAME_SITES,
 	REQUEST_SAMPLE = 64,
 	REQUEST_SELECT,
 	REQUEST_CVARS,
@@ -38,6 +39,7 @@ enum frame_type {
 	REQUEST_TOOL = 69, /* 68 was BLOB: never used again */
 	REQUEST_OPEN,
 	REQUEST_FINAL = 71,
+	REQUEST_SITES,
 };
 
 enum wire_error { ERROR_UNSUPPORTED = 1, ERROR_MALFORMED, ERROR_TOO_LARGE, ERROR_NOT_NOW };

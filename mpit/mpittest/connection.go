@@ -284,7 +284,7 @@ func (r *Rank) pause(c *connection) bool {
 func (r *Rank) reply(e *wire.Encoder, f wire.Frame) {
 	var err error
 	switch f.Type {
-	case wire.TypeAskCvars, wire.TypeAskCategories, wire.TypeAskTool:
+	case wire.TypeAskCvars, wire.TypeAskCategories, wire.TypeAskSites, wire.TypeAskTool:
 		if r.notNow > 0 {
 			r.notNow--
 			encodeError(e, f.Seq, wire.ErrorNotNow, "not now")
@@ -325,6 +325,13 @@ func (r *Rank) reply(e *wire.Encoder, f wire.Frame) {
 		if first, err = decodeIndexRequest(f.Payload); err == nil {
 			encodeCategories(e, f.Seq, r.categories, r.stamp, first, r.page)
 		}
+	case wire.TypeAskSites:
+		var first int
+		if first, err = decodeIndexRequest(f.Payload); err == nil && r.sites != nil {
+			encodeSites(e, f.Seq, r.sites, first, r.page)
+			return
+		}
+		encodeError(e, f.Seq, wire.ErrorUnsupported, "an agent of earlier days")
 	case wire.TypeAskTool:
 		var request wire.ToolRequest
 		if request, err = decodeToolRequest(f.Payload); err == nil {

@@ -408,6 +408,23 @@ func encodeCategories(e *wire.Encoder, seq uint32, categories []mpit.Category, s
 	e.Finish()
 }
 
+// encodeSites appends SITES. A site's number is its place in the list.
+func encodeSites(e *wire.Encoder, seq uint32, sites []mpit.Site, first, page int) {
+	pageOf(e, wire.TypeSites, seq, len(sites), first, page, func(e *wire.Encoder, i int) {
+		s := &sites[i]
+		e.Int(i)
+		e.String(s.Function)
+		e.Word(uint64(s.Bind))
+		e.Word(uint64(s.Object))
+		e.String(s.Module)
+		e.Word(s.Offset)
+		e.Word(s.Calls)
+		e.Word(uint64(s.Inside))
+		e.Word(s.Bytes)
+	})
+	e.Finish()
+}
+
 func encodeError(e *wire.Encoder, seq uint32, code uint64, text string) {
 	e.Begin(wire.TypeError, seq)
 	e.Word(code)

@@ -38,11 +38,12 @@ type Config struct {
 	Values           []Value
 	ControlVariables []mpit.ControlVariable
 	Categories       []mpit.Category
+	Sites            []mpit.Site // nil: the agent doesn't know what that is
 	// UnderWay is what the call profile says, until it is set anew; nil: there is no call profile.
 	UnderWay *mpit.UnderWay
 	// Comms are the communicators that it tells of, in every sample.
 	Comms []mpit.Comm
-	// Page is how many control variables or categories stand in one answer; 0: as many as fit.
+	// Page is how many control variables, categories or sites stand in one answer; 0: as many as fit.
 	Page int
 	// MaxObjects bounds the objects that live at once, and the names in what remains of others; 0: DefaultMaxObjects.
 	MaxObjects int
@@ -97,6 +98,7 @@ type Rank struct {
 	remains    []remain
 	cvars      []mpit.ControlVariable
 	categories []mpit.Category
+	sites      []mpit.Site
 	lastObject uint32
 	lastHandle uint32
 	overflow   uint64
@@ -134,6 +136,7 @@ func New(cfg Config) *Rank {
 		hello:      cfg.Hello,
 		cvars:      slices.Clone(cfg.ControlVariables),
 		categories: slices.Clone(cfg.Categories),
+		sites:      slices.Clone(cfg.Sites),
 		selection:  wire.SelectRequest{Default: true},
 		// From 1 on, for 0 means none.
 		variablesGen: 1, layoutGen: 1, remainsGen: 1,

@@ -16,7 +16,7 @@ struct block *_Atomic blocks;
 _Atomic uint64_t blocks_made;
 _Atomic uint64_t calls_uncounted;
 struct block *blocks_first;
-size_t block_peers;
+size_t block_peers, block_sites;
 static _Atomic uint64_t threads_seen; /* that have taken a block */
 
 /* A value for each thread that has a block, so that its end is heard of. */
@@ -59,7 +59,7 @@ static size_t cell_count(void)
 static size_t block_bytes(void)
 {
 	return sizeof(struct block) + cell_count() * (sizeof(struct cell) + (calls_state.sizes ? sizeof(struct sizes) : 0)) +
-	       block_peers * sizeof(struct peer_count);
+	       block_sites * sizeof(struct site) + block_peers * sizeof(struct peer_count);
 }
 
 /* One that a thread has left. */
@@ -88,6 +88,8 @@ static struct block *block_map(void)
 	if (calls_state.sizes)
 		b->sizes = (struct sizes *)(b->cells + cell_count());
 	b->peers = (struct peer_count *)((char *)b + block_bytes()) - block_peers;
+	if (block_sites > 0)
+		b->sites = (struct site *)b->peers - block_sites; /* whole cache lines, as all that stands before them */
 	b->next = atomic_load_explicit(&blocks, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&blocks, &b->next, b, memory_order_release, memory_order_relaxed))
 		;
@@ -313,6 +315,9 @@ static void zero(const struct block *b, struct cell *c)
 	atomic_store_explicit(&c->out, 0, memory_order_relaxed);
 	atomic_store_explicit(&c->in, 0, memory_order_relaxed);
 	zero_buckets(c->buckets);
+	for (size_t i = 0; i < block_sites; i++)
+		if (b->sites[i].cell == c)
+			b->sites[i].cell = NULL;
 	if (sizes == NULL)
 		return;
 	atomic_store_explicit(&sizes->bytes, 0, memory_order_relaxed);
@@ -411,13 +416,11 @@ struct cell *call_find_cell(unsigned function, int kind, intptr_t handle, uint64
 	return cached->cell;
 }
 
-bool call_counts_late(const struct call *c)
+bool block_counts(const struct call *c)
 {
 	struct block *b = calls_thread.block;
 	uint64_t key;
 
-	if (c->epoch == EPOCH_PAUSED)
-		return false;
 	if (c->cell != NULL) {
 		size_t number;
 
@@ -466,7 +469,7 @@ void call_size(const struct call *c, uint64_t bytes)
  *
  * Of frames on other stacks (coroutines) only the addresses are compared.
  */
-static bool on_stack(const struct block *b, const void *at)
+bool block_on_stack(const struct block *b, const void *at)
 {
 	return b != NULL && (uintptr_t)at >= b->stack_low && (uintptr_t)at < b->stack_high;
 }
@@ -482,11 +485,11 @@ static bool frame_is_there(const struct calls_thread *t)
 static bool is_nested(const struct call *c, const void *frame)
 {
 	const struct calls_thread *t = &calls_thread;
-	bool here = on_stack(t->block, c);
+	bool here = block_on_stack(t->block, c);
 
-	if ((uintptr_t)frame >= (uintptr_t)t->mark || here != on_stack(t->block, t->running))
+	if ((uintptr_t)frame >= (uintptr_t)t->mark || here != block_on_stack(t->block, t->running))
 		return false;
-	if (!here || !on_stack(t->block, t->mark))
+	if (!here || !block_on_stack(t->block, t->mark))
 		return true;
 	return (uintptr_t)t->running >= (uintptr_t)(c + 1) && frame_is_there(t);
 }
@@ -517,7 +520,7 @@ bool call_nested(struct call *c, const void *frame)
 	if (is_nested(c, frame))
 		return true;
 	/* On another stack it may be there yet. */
-	if (on_stack(t->block, c) && on_stack(t->block, t->mark))
+	if (block_on_stack(t->block, c) && block_on_stack(t->block, t->mark))
 		is_left(t);
 	return false;
 }
@@ -525,7 +528,7 @@ bool call_nested(struct call *c, const void *frame)
 /* Any ordered call may be an MPI_Intercomm_create. */
 void call_doubts(const struct call *c, intptr_t handle, enum ordering ordering)
 {
-	if (on_stack(calls_thread.block, c) || ordering == NOTED)
+	if (block_on_stack(calls_thread.block, c) || ordering == NOTED)
 		return;
 	if (ordering == ORDERED)
 		order_unknown(handle & (intptr_t)calls_state.handle_mask);

@@ -62,6 +62,15 @@ struct peer_count {
 	_Atomic uint64_t messages, bytes;
 };
 
+/* Calls of one function on one object from one place (sites.h). A cache line, of the table that it stands in. */
+struct site {
+	_Alignas(64) const struct cell *cell; /* the owner's; NULL: it has another key now */
+	_Atomic uintptr_t from;               /* the address that the calls return to */
+	_Atomic uint64_t key;                 /* that of the cell; 0: unused */
+	_Atomic uint64_t calls, ticks, bytes;
+	_Atomic uint32_t frame; /* the reader's: source.h, source_site */
+};
+
 /* A thread's time inside MPI, in nanoseconds. */
 struct inside_told {
 	uint64_t read, read_by[ACTIVITIES];        /* as it was read last */
@@ -69,9 +78,10 @@ struct inside_told {
 };
 
 struct block {
-	struct block *next;   /* written before the block is in the list, as are sizes and peers */
+	struct block *next;   /* written before the block is in the list, as are sizes, peers and sites */
 	struct sizes *sizes;  /* of the cells, in their order, behind them; NULL: not asked for */
 	struct peer_count *peers; /* of block_peers, at the end */
+	struct site *sites;       /* block_sites of them; NULL: not asked for */
 	_Atomic bool owned;   /* by a thread that lives */
 	_Atomic uint64_t thread, tid; /* whose it is: never the same of two threads, 0: nobody's; and the kernel's number */
 	_Atomic intptr_t asking; /* handle of the datatype that the owner asks the library about now; 0: none */
@@ -85,6 +95,7 @@ struct block {
 
 	/* the owner's */
 	uintptr_t stack_low, stack_high; /* of the thread; both 0: not known */
+	unsigned sites_used;
 	unsigned hand;    /* where the search for cells of gone objects goes on */
 	uint64_t swept;   /* epoch at which it has last found none */
 	struct place place;
@@ -101,6 +112,8 @@ struct block {
 bool blocks_open(const char **why);
 /* How many peers a block has room for. Written before blocks_open. */
 extern size_t block_peers HIDDEN;
+/* How many sites, likewise. */
+extern size_t block_sites HIDDEN;
 /* That thread's, which no other one takes over; NULL: there was no memory. Written in begin. */
 extern struct block *blocks_first HIDDEN;
 
@@ -129,6 +142,10 @@ bool block_goes_on(const struct block *b, const struct moment_inside *m);
 uint64_t block_cell_key(const struct block *b, const struct cell *cell);
 /* The cell of a pair in a block; NULL: it has none. Its object lives (or is 0). */
 const struct cell *block_cell(struct block *b, unsigned function, uint32_t object);
+/* Whether a call during which objects have been made or freed may be counted in its cell. If not, that is counted. */
+bool block_counts(const struct call *c);
+/* An address is on the stack of the block's thread. False where that isn't known; the block may be NULL. */
+bool block_on_stack(const struct block *b, const void *at);
 /* What a cell of the block's counts of sizes; NULL: not asked for. */
 struct sizes *block_sizes(const struct block *b, const struct cell *cell);
 

@@ -128,8 +128,8 @@ struct calls_thread {
 };
 extern __thread struct calls_thread calls_thread __attribute__((tls_model("initial-exec"))) HIDDEN;
 
-/* What every call reads. Written in begin, except measuring, epoch, which who holds the gate changes, and types. A
- * cache line of its own. */
+/* What every call reads. Written in begin, except measuring, the epochs, which who holds the gate changes, and types. A
+ * cache line of its own; what stands behind it is in the next. */
 struct calls_state {
 	_Alignas(64) _Atomic bool measuring;
 	_Atomic bool begun; /* collectives are counted from then on, also while nothing is measured */
@@ -141,8 +141,13 @@ struct calls_state {
 	uint64_t handle_mask;
 	_Atomic uint64_t epoch;  /* steps of EPOCH_STEP, from EPOCH_STEP on: changes when an object is made or freed */
 	_Atomic uint64_t types;  /* from 1 on: grows before a datatype is freed, by any thread (types.c) */
-	/* Ticks for which measuring has been on, less, while it is on, the tick at which that began. */
-	_Atomic uint64_t observed;
+	/* epoch, as calls compare it when they end. With sites it is none: then each call ends in call_counts_late, and one
+	 * that counts no sites pays nothing for them. */
+	_Atomic uint64_t epoch_at_end;
+
+	/* Not read in every call. Ticks for which measuring has been on, less, while it is on, the tick at which that began. */
+	_Alignas(64) _Atomic uint64_t observed;
+	bool sites; /* calls are counted by where they are made (sites.h): written in begin */
 };
 extern struct calls_state calls_state HIDDEN;
 
@@ -277,9 +282,9 @@ ALWAYS_INLINE void under_way_ends(const struct calls_thread *t, enum activity ac
 bool call_nested(struct call *c, const void *frame) HIDDEN;
 /* block.c: the cell, found or made; NULL: no memory. */
 struct cell *call_find_cell(unsigned function, int kind, intptr_t handle, uint64_t epoch) HIDDEN;
-/* block.c: whether a call during which objects have been made or freed may still be counted in its cell. If not, that
- * is counted. */
-bool call_counts_late(const struct call *c) HIDDEN;
+/* sites.c: of a call during which objects have been made or freed, or of each where sites are counted: counts its site,
+ * and says whether it may be counted in its cell. If not, that is counted. Bytes as call_counts has them. */
+bool call_counts_late(const struct call *c, uint64_t out, uint64_t in) HIDDEN;
 
 /* order.c: the same as order_counts, the slot looked for: the cell is none of the communicator's. */
 void order_counts_found(intptr_t handle) HIDDEN;
@@ -382,7 +387,8 @@ ALWAYS_INLINE void cell_add(_Atomic uint64_t *to, uint64_t value)
 /* The call, its duration and its bytes: of the function's directions out and in. After call_returns. */
 ALWAYS_INLINE void call_counts(struct call *c, uint64_t out, uint64_t in)
 {
-	if (UNLIKELY(c->epoch != atomic_load_explicit(&calls_state.epoch, memory_order_relaxed)) && !call_counts_late(c))
+	if (UNLIKELY(c->epoch != atomic_load_explicit(&calls_state.epoch_at_end, memory_order_relaxed)) &&
+	    !call_counts_late(c, out, in))
 		return;
 	cell_add(&c->cell->ticks, c->begin);
 	cell_add(&c->cell->buckets[ratio_bucket(&calls_state.clock.ratio, c->begin)], 1);

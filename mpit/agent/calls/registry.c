@@ -126,9 +126,12 @@ bool registry_told(unsigned slot, unsigned function)
  * which is cheap. */
 static void next_epoch(void)
 {
-	uint64_t epoch = atomic_load_explicit(&calls_state.epoch, memory_order_relaxed);
+	uint64_t epoch = atomic_load_explicit(&calls_state.epoch, memory_order_relaxed) + EPOCH_STEP;
 
-	atomic_store_explicit(&calls_state.epoch, epoch + EPOCH_STEP, memory_order_release);
+	/* Before the other: a call that begins with the new epoch doesn't end with an older one. */
+	if (!calls_state.sites)
+		atomic_store_explicit(&calls_state.epoch_at_end, epoch, memory_order_relaxed);
+	atomic_store_explicit(&calls_state.epoch, epoch, memory_order_release);
 }
 
 /*

@@ -6,7 +6,7 @@
 
 CALLS_OUT ?= $(BUILD)/libmpit-calls.so
 
-CALLS_CORE := abi_list.c asked.c block.c calls.c clock.c library.c order.c peers.c persistent.c place.c registry.c requests.c source.c types.c world.c
+CALLS_CORE := abi_list.c asked.c block.c calls.c clock.c library.c order.c peers.c persistent.c place.c registry.c requests.c sites.c source.c types.c world.c
 # A table of a few functions in the generated one's place.
 CALLS_DOUBLE := -Icalls -Icalls/test/double -I.
 CALLS_LDFLAGS := -shared -Wl,-soname,libmpit-calls.so -Wl,--version-script=calls/exports.map -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now \
@@ -26,10 +26,10 @@ $(BUILD)/calls/%.o: AGENT_CFLAGS += -I.
 # ---- tests: the runtime with an MPI library and a table of functions that the tests play ----
 
 CALLS_RUN_TESTED := $(addprefix calls/,$(filter-out abi_list.c,$(CALLS_CORE)))
-CALLS_RUN_TESTS := $(addprefix calls/test/,asked_test.c calls_test.c cells_test.c clock_test.c fake_mpi.c marks_test.c objects_test.c order_test.c peers_test.c sizes_test.c threads_test.c under_way_test.c)
+CALLS_RUN_TESTS := $(addprefix calls/test/,asked_test.c calls_test.c cells_test.c clock_test.c fake_mpi.c marks_test.c objects_test.c order_test.c peers_test.c sites_test.c sizes_test.c threads_test.c under_way_test.c)
 CALLS_RUN_NEEDS := $(CALLS_RUN_TESTED) $(wildcard calls/*.h calls/test/*.h calls/test/double/*.h) source.h abi.h $(BUILD)/flags
-# Few cells and places of peers, so that they run out; mmap fails when a test wants it.
-CALLS_RUN_CFLAGS := -std=gnu11 -O1 -g -pthread $(WARNINGS) $(CALLS_DOUBLE) -DCELLS=256u -DPEERS_AT_FIRST=4 -Wl,--wrap=mmap
+# Few cells, sites and places of peers, so that they run out; mmap fails when a test wants it.
+CALLS_RUN_CFLAGS := -std=gnu11 -O1 -g -pthread $(WARNINGS) $(CALLS_DOUBLE) -DCELLS=256u -DSITES=64u -DPEERS_AT_FIRST=4 -Wl,--wrap=mmap
 
 $(BUILD)/calls-run-plain: $(CALLS_RUN_TESTS) $(CALLS_RUN_NEEDS)
 	$(CC) $(CALLS_RUN_CFLAGS) -o $@ $(CALLS_RUN_TESTS) $(CALLS_RUN_TESTED) -ldl

@@ -21,6 +21,7 @@
 #include "persistent.h"
 #include "place.h"
 #include "requests.h"
+#include "sites.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -71,6 +72,7 @@ static bool begin(const struct source_mpi *mpi, const char **why)
 	world_open(calls_abi->comm_world(mpi->find));
 	peers_open();
 	calls_state.peers = calls_state.peers && persistent_open();
+	sites_open();
 	if (!blocks_open(why) || !clock_choose(&calls_state.clock, why))
 		return false;
 	if (!registry_open()) {
@@ -518,6 +520,15 @@ static bool calls(struct source_calls *out)
 	return true;
 }
 
+static size_t sites(size_t first, struct source_site *out, size_t *count, size_t *made)
+{
+	size_t next = sites_read(first, out, count, made);
+
+	for (size_t i = 0; i < *count; i++)
+		out[i].time_ns = nanoseconds(out[i].time_ns);
+	return next;
+}
+
 static void object_made(int kind, uint64_t handle, uint32_t number, int rank, int size)
 {
 	struct place place = { .rank = rank, .size = size };
@@ -551,6 +562,7 @@ static const struct source source = {
 	.read = read,
 	.calls = calls,
 	.comms = order_tell,
+	.sites = sites,
 	.object_made = object_made,
 	.object_freed = object_freed,
 };

@@ -796,7 +796,7 @@ void test_where_an_address_is_mapped_from(void)
 #define LIKE_A_BINDING __attribute__((noinline, noclone, optimize("omit-frame-pointer")))
 
 static struct stack_frame innermost;
-static uintptr_t returns_to[2], walked[2]; /* 0: not known */
+static uintptr_t returns_to[2], walked[2], of_is_called; /* 0: not known */
 static struct mapped code;
 
 static LIKE_A_BINDING void calls_mpi(volatile char *mine)
@@ -806,6 +806,8 @@ static LIKE_A_BINDING void calls_mpi(volatile char *mine)
 	uint64_t offset;
 
 	innermost = at;
+	if (mapped_find(&code, at.from, &path, &offset) && frame_of(at.from, offset) != 0)
+		CHECK(((uintptr_t *)(at.stack + frame_of(at.from, offset)))[-1] == of_is_called);
 	for (int i = 0; i < 2 && mapped_find(&code, at.from, &path, &offset) && caller_of(&at, offset, &at); i++)
 		walked[i] = at.from;
 	mine[0] = 1;
@@ -815,6 +817,7 @@ static LIKE_A_BINDING int is_called(int deep)
 {
 	volatile char mine[200];
 
+	of_is_called = (uintptr_t)__builtin_return_address(0);
 	if (deep == 0)
 		calls_mpi(mine);
 	else

@@ -58,7 +58,7 @@ func (r SelectRequest) AppendOpen(e *Encoder, seq uint32) {
 	e.Finish()
 }
 
-// AppendIndexRequest appends CVARS or CATEGORIES, which ask for what follows an index.
+// AppendIndexRequest appends CVARS, CATEGORIES or SITES, which ask for what follows an index.
 func AppendIndexRequest(e *Encoder, typ uint16, seq uint32, first int) {
 	e.Begin(typ, seq)
 	e.Int(first)

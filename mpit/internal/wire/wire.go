@@ -31,7 +31,8 @@ const (
 	TypeCategories uint16 = 8
 	TypeError      uint16 = 9
 	TypeKept       uint16 = 10 // of earlier agents
-	TypeTool       uint16 = 11 // the highest
+	TypeTool       uint16 = 11
+	TypeSites      uint16 = 12 // the highest
 )
 
 // The types of frames that an exporter sends.
@@ -43,6 +44,7 @@ const (
 	TypeAskTool       uint16 = 69 // 68 was BLOB, which is never used again
 	TypeOpen          uint16 = 70
 	TypeAskFinal      uint16 = 71
+	TypeAskSites      uint16 = 72
 )
 
 // The limits of docs/internals/protocol.md.

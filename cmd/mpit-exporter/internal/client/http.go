@@ -6,10 +6,12 @@
 package client
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -19,6 +21,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/google/pprof/profile"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
@@ -60,6 +63,12 @@ func (c *HTTP) Labels() map[string]string {
 	labels := map[string]string{"jobid": c.jobID, "world": c.world, "user": c.user, "rank": c.rank}
 	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
 	return labels
+}
+
+// Of returns what asks about one MPI_COMM_WORLD.
+func (c HTTP) Of(jobID, world, user string) *HTTP {
+	c.jobID, c.world, c.user = jobID, world, user
+	return &c
 }
 
 // over is what speaks to the exporter: where none is named over the control socket of this node's, where every user may
@@ -120,6 +129,30 @@ func (c *HTTP) others(ctx context.Context, base *url.URL) string {
 // Get asks for what the exporter's API has under a name. command is whose errors they are, remedy what else may be
 // done where no exporter answers.
 func (c *HTTP) Get(ctx context.Context, command, remedy, what string, answer any) error {
+	return c.get(ctx, command, remedy, what, func(r io.Reader) error { return json.NewDecoder(r).Decode(answer) })
+}
+
+// maxProfile is how large a profile may be, in bytes.
+const maxProfile = 256 << 20
+
+// Profile asks for the profile of call sites of the one MPI_COMM_WORLD that is meant. Errors are as Get's.
+func (c *HTTP) Profile(ctx context.Context, command, remedy string) (p *profile.Profile, err error) {
+	err = c.get(ctx, command, remedy, "pprof", func(r io.Reader) error {
+		unpacked, err := gzip.NewReader(r)
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(io.LimitReader(unpacked, maxProfile))
+		if err != nil {
+			return err
+		}
+		p, err = profile.ParseUncompressed(text)
+		return err
+	})
+	return p, err
+}
+
+func (c *HTTP) get(ctx context.Context, command, remedy, what string, decode func(io.Reader) error) error {
 	base, err := url.Parse(c.URL)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
 		return cli.Usagef("%s: --url %q: an address such as %s is needed", command, c.URL, defaultURL)
@@ -129,7 +162,7 @@ func (c *HTTP) Get(ctx context.Context, command, remedy, what string, answer any
 
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchTimeout, fmt.Errorf("no whole answer within %s", fetchTimeout))
 	defer cancel()
-	err = Fetch(ctx, c.over(), u, "an "+cli.ProgramName, room, func(d *json.Decoder) error { return d.Decode(answer) })
+	err = FetchBytes(ctx, c.over(), u, "an "+cli.ProgramName, room, decode)
 	var answered *StatusError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
+	"github.com/google/pprof/profile"
 	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
@@ -73,47 +75,105 @@ func seenBy(pid int, path string) string {
 
 // caller is "" for a file that can't be read; then module and offset are shown.
 func caller(at codeAt) string {
-	f, err := os.OpenFile(at.path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for a writer
-	if err != nil {
+	f := openCode(at.path)
+	if f == nil {
 		return ""
 	}
-	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	program, err := elf.NewFile(f)
-	if err != nil {
-		return ""
-	}
-	address, ok := addressOf(program, at.offset)
-	if !ok {
-		return ""
-	}
-	name, line := functionAt(program, address), lineAt(program, address)
+	defer f.close()
+	name, file, line := f.at(at.offset)
+	where := filepath.Base(file) + ":" + strconv.Itoa(line)
 	switch {
-	case line == "":
+	case file == "":
 		return name
 	case name == "":
-		return line
+		return where
 	}
-	return name + " (" + line + ")"
+	return name + " (" + where + ")"
 }
 
-// addressOf is the address that the linker has given to what stands at an offset in the file.
-func addressOf(f *elf.File, offset uint64) (uint64, bool) {
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_LOAD && offset >= p.Off && offset-p.Off < p.Filesz {
-			return p.Vaddr + (offset - p.Off), true
+// Symbolise names the callers in a profile of the API's, as far as their files can be read. The ranks must be the
+// caller's own: others' name files that are better not opened.
+func Symbolise(p *profile.Profile) {
+	open := map[*profile.Mapping]*codeFile{}
+	for _, l := range p.Location {
+		if l.Mapping == nil || len(l.Line) != 1 { // a function of MPI
+			continue
+		}
+		f, known := open[l.Mapping]
+		if !known {
+			if f = openCode(l.Mapping.File); f != nil {
+				defer f.close()
+			}
+			open[l.Mapping] = f
+		}
+		if f == nil {
+			continue
+		}
+		if name, file, line := f.at(l.Address - l.Mapping.Start + l.Mapping.Offset); name != "" {
+			at := l.Line[0].Function
+			at.Name, at.SystemName, at.Filename = name, name, file
+			l.Line[0].Line = int64(line)
+			l.Mapping.HasFilenames = l.Mapping.HasFilenames || file != ""
+			l.Mapping.HasLineNumbers = l.Mapping.HasFilenames
 		}
 	}
-	return 0, false
+}
+
+// codeFile is a program's file or a library, and what it says of its code.
+type codeFile struct {
+	file    *os.File
+	elf     *elf.File
+	symbols []elf.Symbol
+	lines   *dwarf.Data // nil: it doesn't say
+}
+
+// openCode opens a file; nil: it can't be read, or isn't such a file.
+func openCode(path string) *codeFile {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would wait for a writer
+	if err != nil {
+		return nil
+	}
+	c := &codeFile{file: f}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		c.close()
+		return nil
+	}
+	if c.elf, err = elf.NewFile(f); err != nil {
+		c.close()
+		return nil
+	}
+	symbols, _ := c.elf.Symbols() // a stripped file has none
+	dynamic, _ := c.elf.DynamicSymbols()
+	c.symbols = append(symbols, dynamic...)
+	size := uint64(0)
+	for _, s := range c.elf.Sections {
+		if strings.HasPrefix(s.Name, ".debug_") {
+			size += s.Size
+		}
+	}
+	if size > 0 && size <= maxDebugInfo {
+		c.lines, _ = c.elf.DWARF()
+	}
+	return c
+}
+
+func (c *codeFile) close() { _ = c.file.Close() }
+
+// at is the function that stands at an offset in the file, with its source file and line; what isn't known is empty.
+func (c *codeFile) at(offset uint64) (function, file string, line int) {
+	for _, p := range c.elf.Progs {
+		if p.Type == elf.PT_LOAD && offset >= p.Off && offset-p.Off < p.Filesz {
+			address := p.Vaddr + (offset - p.Off) // that the linker has given it
+			file, line = c.lineAt(address)
+			return c.functionAt(address), file, line
+		}
+	}
+	return "", "", 0
 }
 
 // functionAt is the symbol of the function that an address is in; "": none.
-func functionAt(f *elf.File, address uint64) string {
-	symbols, _ := f.Symbols() // a stripped file has none
-	dynamic, _ := f.DynamicSymbols()
-	for _, s := range append(symbols, dynamic...) {
+func (c *codeFile) functionAt(address uint64) string {
+	for _, s := range c.symbols {
 		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && address >= s.Value && address-s.Value < s.Size {
 			return s.Name
 		}
@@ -121,36 +181,26 @@ func functionAt(f *elf.File, address uint64) string {
 	return ""
 }
 
-// lineAt is the source file, without its directory, and line of an address; "": the file doesn't say.
-func lineAt(f *elf.File, address uint64) string {
-	size := uint64(0)
-	for _, s := range f.Sections {
-		if len(s.Name) > 7 && s.Name[:7] == ".debug_" {
-			size += s.Size
-		}
+// lineAt is the source file and line of an address; "": the file doesn't say.
+func (c *codeFile) lineAt(address uint64) (file string, line int) {
+	if c.lines == nil {
+		return "", 0
 	}
-	if size == 0 || size > maxDebugInfo {
-		return ""
-	}
-	data, err := f.DWARF()
+	unit, err := c.lines.Reader().SeekPC(address)
 	if err != nil {
-		return ""
+		return "", 0
 	}
-	unit, err := data.Reader().SeekPC(address)
-	if err != nil {
-		return ""
-	}
-	lines, err := data.LineReader(unit)
+	lines, err := c.lines.LineReader(unit)
 	if err != nil || lines == nil {
-		return ""
+		return "", 0
 	}
 	// Not SeekPC, which supposes that the sequences of a table are in the order of their addresses: compilers put main
 	// before all others.
 	var before, entry dwarf.LineEntry
 	for ; lines.Next(&entry) == nil; before = entry {
 		if before.File != nil && !before.EndSequence && before.Address <= address && address < entry.Address {
-			return filepath.Base(before.File.Name) + ":" + strconv.Itoa(before.Line)
+			return before.File.Name, before.Line
 		}
 	}
-	return ""
+	return "", 0
 }

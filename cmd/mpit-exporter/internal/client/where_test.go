@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -75,6 +76,29 @@ func TestCaller(t *testing.T) {
 			assert.Regexp(t, test.want, r.name(0, path, offset), "it is remembered")
 		})
 	}
+}
+
+func TestSymbolise(t *testing.T) {
+	path, offset := compiled(t, "second", "-g")
+	file := &profile.Mapping{ID: 1, Start: 1 << 40, Limit: 1 << 41, File: path}
+	none := &profile.Mapping{ID: 2, Start: 1 << 42, Limit: 1 << 43, File: "/nonexistent"}
+	p := &profile.Profile{Mapping: []*profile.Mapping{file, none}}
+	for i, at := range []profile.Location{{Mapping: file, Address: 1<<40 + offset}, {Mapping: none, Address: 1<<42 + offset},
+		{Mapping: file, Address: 1<<40 + 1<<30}, {}} {
+		f := &profile.Function{ID: uint64(i + 1), Name: "before"}
+		at.ID, at.Line = f.ID, []profile.Line{{Function: f}}
+		p.Function, p.Location = append(p.Function, f), append(p.Location, &at)
+	}
+	Symbolise(p)
+	require.NoError(t, p.CheckValid())
+	assert.Equal(t, "second", p.Function[0].Name)
+	assert.Equal(t, "program.c", filepath.Base(p.Function[0].Filename))
+	assert.Positive(t, p.Location[0].Line[0].Line)
+	for _, f := range p.Function[1:] {
+		assert.Equal(t, "before", f.Name)
+	}
+	assert.True(t, file.HasLineNumbers)
+	assert.False(t, none.HasLineNumbers)
 }
 
 // The call is the last of its function: the address that it returns to is the next one's.

@@ -19,6 +19,7 @@ void test_words_that_are_asked_for(void)
 		{ "peers", false, true, NULL },
 		{ "sizes,peers", true, true, NULL },
 		{ "light", false, false, NULL },
+		{ "sites,peers", false, true, NULL },
 		{ "1,,peers,sizes,", true, true, NULL },
 		{ "size,sizes", true, false, "\"size\"" },
 		{ "peersonal", false, false, "\"peersonal\"" },

@@ -3,8 +3,8 @@
  * in one thread.
  *
  * Side by side, in turns, so that all see the same moments of the machine: the plain call; two reads of the clock;
- * the wrapper with measuring off, on, and on with sizes or with messages by peer counted as well ("one" is a message, a
- * third of "mix" are). "mix" is 12 functions on 8 communicators, windows or files each, in a random order; its plain
+ * the wrapper with measuring off, on, and on with sizes, with messages by peer ("one" is a message, a third of "mix" are)
+ * or with sites counted as well. "mix" is 12 functions on 8 communicators, windows or files each, in a random order; its plain
  * calls are the same calls. Printed as Go's benchmarks are, for benchstat: medians. "over" is a measured call less the
  * plain one and the two reads of the clock: what the profile itself takes.
  */
@@ -102,11 +102,17 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-enum { PLAIN_CALL, CLOCK_READS, OFF, ON, SIZES, PEERS, KINDS };
+enum { PLAIN_CALL, CLOCK_READS, OFF, ON, SIZES, PEERS, SITES_TOO, KINDS };
+
+static void count_sites(bool on)
+{
+	calls_state.sites = on;
+	atomic_store(&calls_state.epoch_at_end, on ? 0 : atomic_load(&calls_state.epoch));
+}
 
 static void measure(const char *name)
 {
-	static const char *const kinds[KINDS] = { "plain", "two_clock_reads", "off", "on", "sizes", "peers" };
+	static const char *const kinds[KINDS] = { "plain", "two_clock_reads", "off", "on", "sizes", "peers", "sites" };
 	static double costs[KINDS][ROUNDS];
 	double median[KINDS];
 
@@ -121,6 +127,9 @@ static void measure(const char *name)
 		calls_state.peers = true;
 		costs[PEERS][i] = timed(run_wrapped, true);
 		calls_state.peers = false;
+		count_sites(true);
+		costs[SITES_TOO][i] = timed(run_wrapped, true);
+		count_sites(false);
 	}
 	for (int k = 0; k < KINDS; k++) {
 		qsort(costs[k], ROUNDS, sizeof costs[k][0], by_value);
@@ -133,7 +142,7 @@ static void measure(const char *name)
 
 int main(void)
 {
-	static const struct source_mpi mpi = { .abi = 7, .find = fake_find, .filtered = fake_filtered, .calls = "sizes,peers" };
+	static const struct source_mpi mpi = { .abi = 7, .find = fake_find, .filtered = fake_filtered, .calls = "sizes,peers,sites" };
 	const struct timespec while_calibrating = { .tv_nsec = 50000000 };
 	const char *why;
 	uint32_t number = 1;
@@ -153,6 +162,7 @@ int main(void)
 		source->object_made(BIND_FILE, (uint64_t)handle_of(FUNCTION_MPI_File_write, o), number++, 0, 2);
 	}
 	calls_state.peers = false;
+	count_sites(false);
 	srand(1);
 	for (int i = 0; i < CALLS; i++) {
 		mix[i].function = (unsigned char)(rand() / 7 % FUNCTION_COUNT);

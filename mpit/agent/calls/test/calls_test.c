@@ -482,7 +482,7 @@ int main(void)
 {
 	static const struct source_mpi nobodys = { .abi = 12, .find = fake_find, .filtered = fake_filtered },
 				       mpi = { .abi = 7, .find = fake_find, .filtered = fake_filtered,
-					       .calls = "1,sise,sizes,peers" };
+					       .calls = "1,sise,sizes,peers,sites" };
 	const struct timespec while_calibrating = { .tv_nsec = 30000000 };
 	const char *why = NULL;
 
@@ -493,7 +493,10 @@ int main(void)
 	CHECK(MPI_Send(0, 1, 1, 0x999) == 0); /* nobody has switched it on */
 	CHECK(source->begin(&mpi, &why) && strstr(why, "\"sise\"") != NULL); /* the rest is measured */
 	CHECK(calls_state.peers);
+	CHECK(calls_state.sites);
 	calls_state.peers = false; /* but for the tests that are about it */
+	calls_state.sites = false;
+	atomic_store(&calls_state.epoch_at_end, atomic_load(&calls_state.epoch));
 	source->measure(true);
 	CHECK(source->count() == 1);
 
@@ -560,6 +563,10 @@ int main(void)
 	test_peers_of_threads();
 	test_persistent_sends_count_at_each_start();
 	test_an_object_freed_while_it_is_sent_on();
-	puts("tests of the call profile's runtime: 60 passed, 0 failed");
+	test_calls_have_the_place_they_are_made_from();
+	test_calls_through_a_binding_have_the_programs_place();
+	test_sites_of_threads();
+	test_what_finds_no_place_is_counted_together();
+	puts("tests of the call profile's runtime: 64 passed, 0 failed");
 	return 0;
 }

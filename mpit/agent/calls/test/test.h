@@ -137,4 +137,10 @@ void test_peers_of_threads(void);
 void test_persistent_sends_count_at_each_start(void);
 void test_an_object_freed_while_it_is_sent_on(void);
 
+/* sites_test.c */
+void test_calls_have_the_place_they_are_made_from(void);
+void test_calls_through_a_binding_have_the_programs_place(void);
+void test_what_finds_no_place_is_counted_together(void);
+void test_sites_of_threads(void);
+
 #endif

@@ -1,0 +1,226 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// What stands in a profile for what has no name.
+const (
+	otherSites  = "[other]"   // for calls whose place found no room
+	unknownCode = "[unknown]" // for code in no file, or in one that has been unloaded
+)
+
+const (
+	// imageBase is where the linker puts a program that isn't position-independent, so that its addresses are right.
+	imageBase = 0x400000
+	// imageStep is how far the addresses of files are apart. They mean nothing else: of position-independent code only
+	// offsets count, which are the same in all ranks.
+	imageStep = 1 << 40
+)
+
+// place is calls of a function on an object from an address, in all threads of a rank.
+type place struct {
+	function, kind, object string
+	comm                   string // which communicator in all its members; empty: not known
+	module                 string
+	offset                 uint64
+}
+
+type placed struct {
+	calls, inside, bytes, waited int64
+	size                         int // of the communicator
+}
+
+// placesOf adds up what belongs together.
+func placesOf(r *rankSites) map[place]*placed {
+	comms := map[uint32]*Comm{}
+	if r.Status.Calls != nil {
+		for i := range r.Status.Calls.Comms {
+			comms[r.Status.Calls.Comms[i].object] = &r.Status.Calls.Comms[i]
+		}
+	}
+	sample := mpit.Sample{Layout: r.Layout}
+	all := map[place]*placed{}
+	for i := range r.sites {
+		s := &r.sites[i]
+		at := place{function: cmp.Or(clean.Label(s.Function), otherSites), module: clean.Path(s.Module), offset: s.Offset}
+		if at.module == "" {
+			at.offset = 0 // nobody else has the same address
+		}
+		if s.Function != "" {
+			at.kind, at.object = objectOf(&sample, s.Bind, s.Object)
+		}
+		size := 0
+		if c := comms[s.Object]; s.Bind == mpit.BindComm && c != nil && !c.Inter {
+			at.comm, size = c.ID, c.Size
+		}
+		p := all[at]
+		if p == nil {
+			p = &placed{size: size}
+			all[at] = p
+		}
+		p.calls += int64(s.Calls)
+		p.inside += int64(s.Inside)
+		p.bytes += int64(s.Bytes)
+	}
+	return all
+}
+
+// await says what each rank has waited: of calls that no rank leaves before all have come, what it has spent in them
+// beyond the rank that has spent least, if all members of the communicator make them there.
+func await(ranks []map[place]*placed) {
+	members := map[place][]*placed{}
+	for _, all := range ranks {
+		for at, p := range all {
+			if at.comm != "" && Synchronises(at.function, float64(p.calls), float64(p.bytes)) {
+				members[at] = append(members[at], p)
+			}
+		}
+	}
+	for _, of := range members {
+		if len(of) != of[0].size {
+			continue
+		}
+		least := slices.MinFunc(of, func(a, b *placed) int { return cmp.Compare(a.inside, b.inside) }).inside
+		for _, p := range of {
+			p.waited = p.inside - least
+		}
+	}
+}
+
+// profileOf makes the profile of an MPI_COMM_WORLD: a function of MPI calls nothing, and what has called it is an
+// address in a file, which whoever may read the file can look up. It has no samples if no call was counted.
+func profileOf(ranks []rankSites, now time.Time) *profile.Profile {
+	of := &ranks[0].Status
+	m := maker{program: of.Executable, functions: map[string]*profile.Location{}, modules: map[string]*profile.Mapping{},
+		places: map[place]*profile.Location{}, Profile: profile.Profile{
+			SampleType: []*profile.ValueType{{Type: "calls", Unit: "count"}, {Type: "inside", Unit: "nanoseconds"},
+				{Type: "waiting", Unit: "nanoseconds"}, {Type: "bytes", Unit: "bytes"}},
+			DefaultSampleType: "inside",
+			TimeNanos:         now.UnixNano(),
+			Comments: []string{fmt.Sprintf("job %s, world %s, user %s, %d of %d ranks: %s", of.JobID, of.World, of.User,
+				len(ranks), of.WorldSize, path.Base(of.Executable))},
+		}}
+	all := make([]map[place]*placed, len(ranks))
+	for i := range ranks {
+		all[i] = placesOf(&ranks[i])
+		if c := ranks[i].Status.Calls; c != nil {
+			m.DurationNanos = max(m.DurationNanos, int64((c.State[Outside]+c.State.Inside())*1e9))
+		}
+	}
+	await(all)
+	for i := range ranks {
+		for _, at := range slices.SortedFunc(maps.Keys(all[i]), comparePlaces) {
+			if p := all[i][at]; p.calls > 0 {
+				m.add(ranks[i].Status.Rank, at, p)
+			}
+		}
+	}
+	m.order()
+	return &m.Profile
+}
+
+func comparePlaces(a, b place) int {
+	return cmp.Or(cmp.Compare(a.module, b.module), cmp.Compare(a.offset, b.offset),
+		cmp.Compare(a.function, b.function), cmp.Compare(a.object, b.object), cmp.Compare(a.comm, b.comm))
+}
+
+// maker puts a profile together.
+type maker struct {
+	profile.Profile
+	program   string
+	functions map[string]*profile.Location
+	modules   map[string]*profile.Mapping
+	places    map[place]*profile.Location // by module and offset
+}
+
+func (m *maker) add(rank int, at place, p *placed) {
+	s := &profile.Sample{
+		Location: []*profile.Location{m.function(at.function)},
+		Value:    []int64{p.calls, p.inside, p.waited, p.bytes},
+		Label:    map[string][]string{"rank": {strconv.Itoa(rank)}}, // as a number, 0 would be none
+	}
+	if at.function != otherSites {
+		s.Location = append(s.Location, m.caller(at))
+	}
+	if label := map[string]string{"comm": "communicator", "win": "window"}[at.kind]; at.kind != "" {
+		s.Label[cmp.Or(label, at.kind)] = []string{cmp.Or(at.object, mapping.Unnamed)}
+	}
+	m.Sample = append(m.Sample, s)
+}
+
+// function is a location that is known by its name alone.
+func (m *maker) function(name string) *profile.Location {
+	l := m.functions[name]
+	if l == nil {
+		l = m.location(&profile.Location{Line: []profile.Line{{Function: m.named(name)}}})
+		m.functions[name] = l
+	}
+	return l
+}
+
+func (m *maker) named(name string) *profile.Function {
+	f := &profile.Function{ID: uint64(len(m.Function) + 1), Name: name, SystemName: name}
+	m.Function = append(m.Function, f)
+	return f
+}
+
+// caller is the code that has made the call: the address before the one that it returns to, behind which another
+// function may begin.
+func (m *maker) caller(at place) *profile.Location {
+	if at.module == "" || at.offset == 0 || at.offset >= imageStep {
+		return m.function(unknownCode)
+	}
+	key := place{module: at.module, offset: at.offset}
+	l := m.places[key]
+	if l == nil {
+		file := m.module(at.module)
+		// A name, or go tool pprof would ask this exporter for one.
+		f := m.named(fmt.Sprintf("%s+%#x", path.Base(at.module), at.offset))
+		l = m.location(&profile.Location{Mapping: file, Address: file.Start + at.offset - 1,
+			Line: []profile.Line{{Function: f}}})
+		m.places[key] = l
+	}
+	return l
+}
+
+func (m *maker) module(name string) *profile.Mapping {
+	file := m.modules[name]
+	if file == nil {
+		file = &profile.Mapping{File: name, Start: imageBase + imageStep*uint64(len(m.modules)+1),
+			HasFunctions: true}
+		if name == m.program {
+			file.Start = imageBase
+		}
+		file.Limit = file.Start + imageStep // of any size, so that profiles of several runs agree
+		m.modules[name] = file
+		m.Mapping = append(m.Mapping, file)
+	}
+	return file
+}
+
+func (m *maker) location(l *profile.Location) *profile.Location {
+	l.ID = uint64(len(m.Location) + 1)
+	m.Location = append(m.Location, l)
+	return l
+}
+
+// order puts the program's own file first: it is what a profile is of.
+func (m *maker) order() {
+	slices.SortStableFunc(m.Mapping, func(a, b *profile.Mapping) int { return cmp.Compare(a.Start, b.Start) })
+	for i, file := range m.Mapping {
+		file.ID = uint64(i + 1)
+	}
+}

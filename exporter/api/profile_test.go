@@ -1,0 +1,90 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// ranksWith are ranks of one world of two, in two communicators, of which one is the parts' of a split.
+func ranksWith(sites ...[]mpit.Site) []rankSites {
+	all := make([]rankSites, len(sites))
+	for i := range sites {
+		all[i] = rankSites{sites: sites[i], Connected: Connected{
+			Status: RankStatus{Rank: i, WorldSize: 2, Executable: "/bin/app", Calls: &Calls{Comms: []Comm{
+				{ID: "w", Size: 2, object: 1}, {ID: "p", Size: 1, object: 2}, {ID: "i", Size: 2, Inter: true, object: 3}}}},
+			Layout: &mpit.Layout{Objects: []mpit.Object{{ID: 1, Kind: mpit.BindComm, Name: "world"},
+				{ID: 2, Kind: mpit.BindComm, Name: "part"}, {ID: 3, Kind: mpit.BindComm, Name: "bridge"},
+				{ID: 4, Kind: mpit.BindFile, Name: "out"}}},
+		}}
+	}
+	return all
+}
+
+// lines has what a profile says after it was written and read, a line for each sample: what calls what, the labels, and
+// calls, time, waiting and bytes.
+func lines(t *testing.T, p *profile.Profile) []string {
+	t.Helper()
+	var text bytes.Buffer
+	require.NoError(t, p.Write(&text))
+	p, err := profile.Parse(&text)
+	require.NoError(t, err)
+	var all []string
+	for _, s := range p.Sample {
+		line := s.Location[0].Line[0].Function.Name
+		for _, from := range s.Location[1:] {
+			if from.Mapping != nil {
+				line += " from " + from.Mapping.File
+			} else {
+				line += " from " + from.Line[0].Function.Name
+			}
+		}
+		for _, name := range []string{"rank", "communicator", "window", "file"} {
+			line += " " + strings.Join(s.Label[name], "")
+		}
+		all = append(all, strings.Join(strings.Fields(line+" "+fmt.Sprint(s.Value)), " "))
+	}
+	return all
+}
+
+func TestProfile(t *testing.T) {
+	barrier := mpit.Site{Function: "MPI_Barrier", Bind: mpit.BindComm, Object: 1, Module: "/bin/app", Offset: 64, Calls: 2}
+	at := func(s mpit.Site, offset uint64, inside time.Duration) mpit.Site {
+		s.Offset, s.Inside = offset, inside
+		return s
+	}
+	empty := mpit.Site{Function: "MPI_Allreduce", Bind: mpit.BindComm, Object: 1, Module: "/bin/app", Calls: 1}
+	part, bridge, file := barrier, barrier, barrier
+	part.Object, bridge.Object = 2, 3
+	file.Function, file.Bind, file.Object, file.Bytes = "MPI_File_write", mpit.BindFile, 4, 9
+	gone := mpit.Site{Function: "MPI_Send", Bind: mpit.BindComm, Object: 77, Offset: 5, Calls: 1, Bytes: 3}
+	p := profileOf(ranksWith(
+		[]mpit.Site{{Calls: 1, Bytes: 1}, at(barrier, 64, 5), at(barrier, 64, 2), at(barrier, 99, 8), at(empty, 32, 4),
+			at(part, 16, 7), at(bridge, 8, 7), at(file, 4, 1), gone, {Function: "MPI_Test", Module: "/lib/x.so", Offset: 1}},
+		[]mpit.Site{at(barrier, 64, 3), at(empty, 32, 1), at(part, 16, 1), at(bridge, 8, 1)},
+	), time.Unix(1, 0))
+	assert.Equal(t, []string{
+		"MPI_Send from [unknown] 0 unnamed [1 0 0 3]",
+		"[other] 0 [1 0 0 1]",
+		"MPI_File_write from /bin/app 0 out [2 1 0 9]",
+		"MPI_Barrier from /bin/app 0 bridge [2 7 0 0]",
+		"MPI_Barrier from /bin/app 0 part [2 7 0 0]",
+		"MPI_Allreduce from /bin/app 0 world [1 4 0 0]", // without data
+		"MPI_Barrier from /bin/app 0 world [4 7 4 0]",   // two threads; beyond rank 1
+		"MPI_Barrier from /bin/app 0 world [2 8 0 0]",   // the other one isn't there
+		"MPI_Barrier from /bin/app 1 bridge [2 1 0 0]",
+		"MPI_Barrier from /bin/app 1 part [2 1 0 0]",
+		"MPI_Allreduce from /bin/app 1 world [1 1 0 0]",
+		"MPI_Barrier from /bin/app 1 world [2 3 0 0]",
+	}, lines(t, p))
+	assert.Equal(t, uint64(imageBase+64-1), p.Sample[6].Location[1].Address, "the call, not what is behind it")
+	assert.Empty(t, profileOf(ranksWith(nil), time.Unix(1, 0)).Sample)
+}

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mpit-exporter/mpit-exporter/mpit"
+)
+
+// maxSiteAskers is how many ranks are asked for their call sites at once.
+const maxSiteAskers = 16
+
+var errNoSites = errors.New("no call site has been counted: start the program with exec --calls=sites")
+
+// servePprof answers with the profile of the one MPI_COMM_WORLD that is meant.
+func (h *handler) servePprof(w http.ResponseWriter, req *http.Request, which Selector) {
+	ctx, cancel := context.WithTimeout(req.Context(), timeout)
+	defer cancel()
+	if err := h.Refresh(ctx, which); err != nil { // for the names of objects
+		h.answer.Error(w, http.StatusInternalServerError, err)
+		return
+	}
+	ranks := h.Connected(which)
+	if len(ranks) == 0 {
+		h.answer.Error(w, http.StatusNotFound, errors.New("no connected rank has these labels"))
+		return
+	}
+	first := &ranks[0].Status
+	if slices.ContainsFunc(ranks, func(r Connected) bool { return !sameWorld(&r.Status, first) }) {
+		h.answer.Error(w, http.StatusBadRequest,
+			errors.New("there are several MPI_COMM_WORLDs: choose one with jobid, world and user"))
+		return
+	}
+	leave, err := h.turnOf(ctx, first.UID)
+	if err != nil {
+		h.answer.Error(w, http.StatusServiceUnavailable, err)
+		return
+	}
+	defer leave()
+	sites, failed := readSites(ctx, ranks)
+	if len(failed) == len(ranks) {
+		h.answer.Error(w, http.StatusGatewayTimeout, errors.Join(failed...))
+		return
+	}
+	h.inTurn(w, req, func() { h.writeProfile(w, sites, failed) })
+}
+
+func (h *handler) writeProfile(w http.ResponseWriter, sites []rankSites, failed []error) {
+	p := profileOf(sites, time.Now())
+	if len(p.Sample) == 0 {
+		h.answer.Error(w, http.StatusNotFound, errors.Join(append(failed, errNoSites)...))
+		return
+	}
+	for _, err := range failed {
+		p.Comments = append(p.Comments, err.Error())
+	}
+	var text bytes.Buffer
+	if err := p.Write(&text); err != nil {
+		h.answer.Error(w, http.StatusInternalServerError, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="mpi.pb.gz"`)
+	if _, err := w.Write(text.Bytes()); err != nil {
+		h.answer.Log.Debug("sending a profile failed", "err", err)
+	}
+}
+
+func sameWorld(a, b *RankStatus) bool {
+	return a.JobID == b.JobID && a.World == b.World && a.UID == b.UID && a.Dup == b.Dup
+}
+
+// rankSites is a rank with its call sites.
+type rankSites struct {
+	Connected
+	sites []mpit.Site
+}
+
+// readSites asks all ranks, some at once. failed is of those that have not answered.
+func readSites(ctx context.Context, ranks []Connected) (all []rankSites, failed []error) {
+	var (
+		asking sync.WaitGroup
+		places = make(chan struct{}, maxSiteAskers)
+		errs   = make([]error, len(ranks))
+	)
+	all = make([]rankSites, len(ranks))
+	for i, r := range ranks {
+		places <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-places }()
+			all[i].Connected = r
+			all[i].sites, errs[i] = r.Session.Sites(ctx)
+			if refused := (*mpit.RequestError)(nil); errors.As(errs[i], &refused) {
+				errs[i] = fmt.Errorf("the agent of rank %d doesn't count call sites: it is older", r.Status.Rank)
+			}
+		})
+	}
+	asking.Wait()
+	return all, slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}

@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mpit-exporter/mpit-exporter/test/harness"
+)
+
+// site is a place of a program that calls MPI, as sites.c notes it; siteCount is what is known of it.
+type site struct {
+	function, comm string
+	line           int64
+}
+
+type siteCount struct{ calls, bytes, waiting int64 }
+
+// noted reads what a rank has left in the file done.sites.RANK.
+func noted(tb testing.TB, run *harness.Run, rank int) map[site]siteCount {
+	tb.Helper()
+	text, err := os.ReadFile(run.File(fmt.Sprintf("done.sites.%d", rank)))
+	require.NoError(tb, err)
+	all := map[site]siteCount{}
+	for line := range strings.Lines(string(text)) {
+		var s site
+		var c siteCount
+		_, err := fmt.Sscan(line, &s.function, &s.comm, &s.line, &c.calls, &c.bytes)
+		require.NoError(tb, err)
+		all[s] = c
+	}
+	return all
+}
+
+// callSites has report write the profile of a job, and returns what it has of a source file by rank.
+func callSites(tb testing.TB, exporter *harness.Exporter, run *harness.Run, source string) map[int]map[site]siteCount {
+	tb.Helper()
+	file := filepath.Join(tb.TempDir(), "mpi.pb.gz")
+	suite.Start(tb, []string{suite.Binary(), "report", "--pprof=" + file, "--jobid=" + run.ID,
+		"--url=" + exporter.URL("")}, nil).Wait(tb)
+	f, err := os.Open(file)
+	require.NoError(tb, err)
+	defer func() { _ = f.Close() }()
+	p, err := profile.Parse(f)
+	require.NoError(tb, err)
+	all := map[int]map[site]siteCount{}
+	for _, s := range p.Sample {
+		rank, err := strconv.Atoi(s.Label["rank"][0])
+		require.NoError(tb, err)
+		if all[rank] == nil {
+			all[rank] = map[site]siteCount{}
+		}
+		at := site{function: s.Location[0].Line[0].Function.Name, comm: "-"}
+		if names := s.Label["communicator"]; names != nil {
+			at.comm = names[0]
+		}
+		if len(s.Location) > 1 && len(s.Location[1].Line) > 0 {
+			if line := s.Location[1].Line[0]; filepath.Base(line.Function.Filename) == source {
+				at.line = line.Line
+			}
+		}
+		c := all[rank][at]
+		all[rank][at] = siteCount{c.calls + s.Value[0], c.bytes + s.Value[3], c.waiting + s.Value[2]}
+		assert.LessOrEqual(tb, s.Value[2], s.Value[1])
+	}
+	return all
+}
+
+// Calls and bytes of each place of the program, exactly, also of threads; and who waits at one, once a rank comes late.
+func TestSites(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		for _, threads := range []string{"0", "4"} {
+			t.Run(mpi.Name+", threads: "+threads, func(t *testing.T) {
+				exporter := suite.Exporter(t)
+				run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 4, Program: "sites.c",
+					Args: []string{harness.HoldDir, threads}, Socket: exporter.Socket, Exec: []string{"--calls=sites"}})
+				run.AtHold(t, "done")
+				got := callSites(t, exporter, run, "sites.c")
+				before := map[int]map[site]siteCount{}
+				for rank := range run.Ranks {
+					want := noted(t, run, rank)
+					require.GreaterOrEqual(t, len(want), 20)
+					before[rank] = maps.Clone(got[rank])
+					for s, c := range got[rank] {
+						c.waiting = 0
+						got[rank][s] = c
+					}
+					assert.Equal(t, want, got[rank], "rank %d", rank)
+				}
+				run.Release(t, "done")
+				run.AtHold(t, "late")
+				for rank, after := range callSites(t, exporter, run, "sites.c") {
+					met := 0
+					for s, c := range after {
+						if _, old := before[rank][s]; old {
+							continue
+						}
+						met++
+						assert.Equal(t, "MPI_Barrier", s.function)
+						assert.Equal(t, int64(1), c.calls)
+						assert.Equal(t, rank == 0, c.waiting == 0, "rank %d waits for rank 0 only: %v", rank, c)
+					}
+					assert.Equal(t, 1, met, "places that are new")
+				}
+				run.Finish(t, "late")
+			})
+		}
+	}
+}
+
+// Behind Fortran's binding calls have the program's own lines, once the exporter has asked. Without sites there is no
+// profile.
+func TestSitesOfFortran(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			exporter := suite.Exporter(t)
+			run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 2, Program: "sites_mpifh.f",
+				Args: []string{harness.HoldDir}, Socket: exporter.Socket, Exec: []string{"--calls=sites"}})
+			run.AtHold(t, "first")
+			exporter.Await(t, "both ranks", up(run))
+			run.Release(t, "first")
+			run.AtHold(t, "done")
+			for rank, sites := range callSites(t, exporter, run, "sites_mpifh.f") {
+				calls := map[int64]int64{}
+				for s, c := range sites {
+					calls[s.line] += c.calls
+				}
+				assert.Equal(t, map[int64]int64{0: 1, 18: 5, 21: 3}, calls, "rank %d", rank)
+			}
+			run.Finish(t, "done")
+		})
+	}
+}
