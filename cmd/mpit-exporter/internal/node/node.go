@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -142,7 +143,11 @@ func (n *Node) openSockets(options Options) (err error) {
 
 // openPushing makes the pusher, and lets it be asked for.
 func (n *Node) openPushing(ctx context.Context) (err error) {
-	if n.OTLP, err = n.flags.OTLP.complete(n.socket.Path(), version.Version, n.Logger); err != nil {
+	instance := n.socket.Path()
+	if instance == filepath.Join(sockets.SystemRunDir, sockets.Dir, sockets.AgentFile) {
+		instance = "" // the node's exporter: others have a socket of their own
+	}
+	if n.OTLP, err = n.flags.OTLP.complete(instance, version.Version, n.Logger); err != nil {
 		return err
 	}
 	reader := n.Exporter.OTelReader(exporter.OTelConfig{

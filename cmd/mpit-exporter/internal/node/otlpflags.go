@@ -71,7 +71,7 @@ func (f *OTLPFlags) Check() error {
 	return nil
 }
 
-// complete is what the flags and the environment say together, checked. instance is the agent socket's path.
+// complete is what the flags and the environment say together, checked. instance tells it from the node's exporter.
 func (f *OTLPFlags) complete(instance, version string, logger *slog.Logger) (otlp.Config, error) {
 	config := f.config
 	config.Version, config.Instance, config.Logger, config.Prefix = version, instance, logger, "--otlp."
