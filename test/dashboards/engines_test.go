@@ -227,7 +227,7 @@ func post(ctx context.Context, to string, series []prompb.TimeSeries) error {
 	return err
 }
 
-// feed writes samples into an engine, and waits until it has them.
+// feed writes samples into an engine, and has it make them visible.
 func (at endpoints) feed(t *testing.T, series []prompb.TimeSeries) {
 	t.Helper()
 	for some := range slices.Chunk(series, 500) {
@@ -459,8 +459,16 @@ func TestEngines(t *testing.T) {
 	for _, e := range engines() {
 		t.Run(e.name, func(t *testing.T) {
 			at := e.run(t)
-			at.feed(t, recorded.all(nil))
 			other := newSite(harness.PrometheusAt(at.ask))
+			at.feed(t, recorded.all(nil))
+			harness.Await(t, "all series", func(ctx context.Context) error { // vminsert sends them on later
+				at.feed(t, nil)
+				n, err := other.prometheus.QueryAt(ctx, `count(last_over_time({__name__=~".+"}[1h]))`, s.to)
+				if err == nil && (len(n) != 1 || n[0].Value != float64(len(recorded.series))) {
+					err = fmt.Errorf("%v, not %d", n, len(recorded.series))
+				}
+				return err
+			})
 			other.from, other.to, other.step = s.from, s.to, s.step
 			e.compare(t, s, other)
 		})
