@@ -166,6 +166,12 @@ test-e2e: build
 	cd test && MPIT_TEST_BUILT=1 $(GO) test -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) $(E2E_PACKAGES) \
 		$$($(GO) list ./... | grep -v /dashboards$$) ./dashboards
 
+# ENGINES: directories with their programs, separated by colons. Of those that are missing it says so.
+.PHONY: test-engines
+test-engines: build ## what other servers answer to rules, alerts and panels, beside Prometheus 2.42 (ENGINES=/usr/bin:/opt/…)
+	cd test && MPIT_TEST_BUILT=1 MPIT_TEST_ENGINES='$(or $(ENGINES),$(error ENGINES names directories with programs))' \
+		$(GO) test ./dashboards -count=1 -v -run '^TestEngines' -timeout $(TEST_TIMEOUT)
+
 .PHONY: bench-cluster
 bench-cluster: build ## what the exporters of a cluster whose jobs come and go cost a Prometheus (BENCH_NODES=100 BENCH_RANKS=16 of each, BENCH_LOAD=80 %, BENCH_EXEC=--calls, BENCH_SPEED=8, BENCH_MINUTES=25, BENCH_AGENT=1: an agent and a receiver, too)
 	cd test && $(GO) test ./cluster -run '^$$' -bench Cluster -benchtime 1x -timeout 0 -v

@@ -101,6 +101,19 @@ func TestRulesAreRight(t *testing.T) {
 	promtool(t, "check", "rules", "recording.yaml", "alerts.yaml")
 }
 
+// Mimir's ruler takes 20 rules of a group, unless its limit is set.
+func TestGroupsAreSmall(t *testing.T) {
+	for _, file := range []string{recordingFile, alertFile} {
+		list, err := rules(os.DirFS(".."), file)
+		require.NoError(t, err)
+		of := map[int]int{}
+		for _, r := range list {
+			of[r.group]++
+			assert.LessOrEqual(t, of[r.group], 20, "%s: the group of %s%s", file, r.Record, r.Alert)
+		}
+	}
+}
+
 // What each alert says of made-up series: tests/<alert>.yaml.
 func TestRules(t *testing.T) {
 	if testing.Short() {

@@ -29,7 +29,7 @@ type Config struct {
 	Interval time.Duration // between two pushes; below zero it is the environment's, too
 	Final    bool          // push ranks' last values when they end
 	Version  string        // service.version
-	// from which service.instance.id is made, the same after a restart: the agent socket's path
+	// what tells it from other exporters of the node, the same after a restart; "": nothing, as it is the node's
 	Instance string
 
 	Environ func(name string) string // default: os.Getenv

@@ -284,17 +284,11 @@ func TestResource(t *testing.T) {
 	}
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	cfg := Config{Environ: env(), Version: "1.2.3", Instance: "/run/mpit.sock"}
-	own := get(t, cfg)
-	assert.Equal(t, "mpit-exporter", own["service.name"])
-	assert.Equal(t, "1.2.3", own["service.version"])
-	assert.Equal(t, host, own["host.name"])
-	assert.Len(t, own["service.instance.id"], 36)
-	assert.Equal(t, own, get(t, cfg), "the same after a restart")
+	cfg := Config{Environ: env(), Version: "1.2.3"}
+	assert.Equal(t, map[string]string{"service.name": "mpit-exporter", "service.version": "1.2.3", "host.name": host,
+		"service.instance.id": host, "process.executable.name": filepath.Base(os.Args[0])}, get(t, cfg))
 	cfg.Instance = "/run/user/1000/mpit.sock"
-	assert.NotEqual(t, own["service.instance.id"], get(t, cfg)["service.instance.id"], "another exporter on this host")
-	assert.Equal(t, "33037680-b0dd-5b1d-826e-0f82297fd7ea", instanceID("m", "h", "i"),
-		"it must not change from version to version")
+	assert.Equal(t, host+":/run/user/1000/mpit.sock", get(t, cfg)["service.instance.id"], "another exporter on this host")
 
 	cfg.Environ = env("OTEL_RESOURCE_ATTRIBUTES", " deployment.environment = prod%2Ctest "+
 		",host.name=h,service.name=attributes,a%3Db=,", "OTEL_SERVICE_NAME", "named")

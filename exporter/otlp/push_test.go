@@ -64,8 +64,8 @@ func TestPush(t *testing.T) {
 				for _, kv := range request.Message.ResourceMetrics[0].Resource.Attributes {
 					attrs = append(attrs, kv.Key)
 				}
-				assert.Equal(t, []string{"cluster", "host.name", "service.instance.id", "service.name",
-					"service.version"}, attrs)
+				assert.Equal(t, []string{"cluster", "host.name", "process.executable.name", "service.instance.id",
+					"service.name", "service.version"}, attrs)
 				assert.Equal(t, "mpit-exporter", request.Message.ResourceMetrics[0].ScopeMetrics[0].Scope.Name)
 				totals := r.Totals()
 				assert.InDelta(t, 8, totals["mpit.calls{jobid=4711,rank=1}"].Float, 0)

@@ -4,20 +4,18 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 
-	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
 const serviceName = "mpit-exporter"
 
-// instanceSpace is the namespace that the semantic conventions give for a service.instance.id made from what is
-// unique already.
-var instanceSpace = uuid.MustParse("4d63009a-8d0f-11ee-aad7-4c796ed8e320")
-
-// completeResource says who pushes. The environment's attributes win, OTEL_SERVICE_NAME over all.
+// completeResource says who pushes. The environment's attributes win, OTEL_SERVICE_NAME over all. Nothing changes when
+// the exporter is restarted, as process.pid would: receivers that make labels of attributes would begin each series
+// anew.
 //
 // The SDK's resource.WithFromEnv is not used, as it reads the process' environment only and drops what it can't read.
 func (cfg *Config) completeResource(e environ, done *settings) error {
@@ -26,8 +24,11 @@ func (cfg *Config) completeResource(e environ, done *settings) error {
 		return fmt.Errorf("the host's name for host.name: %w", err)
 	}
 	attrs := map[string]string{
-		"service.name": serviceName, "service.instance.id": instanceID(machineID(), host, cfg.Instance),
-		"host.name": host,
+		"service.name": serviceName, "service.instance.id": host, "host.name": host,
+		"process.executable.name": filepath.Base(os.Args[0]),
+	}
+	if cfg.Instance != "" {
+		attrs["service.instance.id"] = host + ":" + cfg.Instance
 	}
 	if cfg.Version != "" {
 		attrs["service.version"] = cfg.Version
@@ -56,20 +57,4 @@ func (cfg *Config) completeResource(e environ, done *settings) error {
 	}
 	done.resource = resource.NewSchemaless(set...)
 	return nil
-}
-
-// instanceID is the same after a restart. The host's name is in it, for nodes that boot from one image share a
-// machine id.
-func instanceID(machine, host, instance string) string {
-	return uuid.NewSHA1(instanceSpace, []byte(strings.Join([]string{machine, host, instance}, "\x00"))).String()
-}
-
-// machineID is empty where there is none, as in most containers.
-func machineID() string {
-	for _, path := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} {
-		if id, err := os.ReadFile(path); err == nil {
-			return strings.TrimSpace(string(id))
-		}
-	}
-	return ""
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // A Prometheus agent scrapes and sends what it reads to a server that has the rules: this has the series of one that
-// scrapes itself, and they end there as soon. Two agents are as far as Debian's packages go: Mimir and Thanos Receive
-// take the same requests.
+// scrapes itself, and they end there as soon. Mimir and Thanos Receive take
+// the same requests.
 func TestAgent(t *testing.T) {
 	for _, server := range harness.PrometheusServers(t) {
 		t.Run(server.Name, func(t *testing.T) {
@@ -27,8 +27,8 @@ func TestAgent(t *testing.T) {
 			exporter := suite.Exporter(t)
 			receiver := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Rules: faster(t, 20),
 				Flags: []string{"--web.enable-remote-write-receiver"}})
-			suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Exporters: []*harness.Exporter{exporter},
-				Interval: time.Second, Agent: true,
+			agent := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server,
+				Exporters: []*harness.Exporter{exporter}, Interval: time.Second, Agent: agentFlag(t, server),
 				More: strings.ReplaceAll(block(t, "agent.yml"), "http://central:9090", receiver.URL())})
 			direct := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Interval: time.Second,
 				Exporters: []*harness.Exporter{exporter}})
@@ -51,6 +51,11 @@ func TestAgent(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, server.Native, len(some) > 0, "native histograms")
 			receiver.Await(t, fmt.Sprintf(`mpit_job:ranks:profiled{jobid=%q}`, run.ID), values(2))
+			// Prometheus 3 starts a server with the flag of earlier versions.
+			const active = "prometheus_agent_active_series"
+			now, err := itself(t.Context(), agent, active)
+			require.NoError(t, err)
+			assert.Positive(t, now[active])
 
 			run.Finish(t, "half", "done")
 			exporter.Kill(t)

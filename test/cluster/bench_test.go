@@ -65,7 +65,7 @@ func BenchmarkCluster(b *testing.B) {
 	if number(b, "BENCH_AGENT", 0) != 0 {
 		receiver = suite.PrometheusWith(b, harness.PrometheusConfig{Flags: []string{"--web.enable-remote-write-receiver"}})
 		agent = suite.PrometheusWith(b, harness.PrometheusConfig{Interval: interval / time.Duration(speed),
-			Discovery: discovery, Agent: true,
+			Discovery: discovery, Agent: agentFlag(b, harness.PrometheusServers(b)[0]),
 			More: "remote_write: [{url: " + receiver.URL() + "/api/v1/write}]\n"})
 	}
 

@@ -185,7 +185,7 @@ func TestOTLPNames(t *testing.T) {
 			assert.Equal(t, "mpit-exporter", about["service.name"])
 			assert.Equal(t, host, about["host.name"])
 			assert.Equal(t, "test", about["deployment.environment.name"])
-			assert.NotEmpty(t, about["service.instance.id"])
+			assert.Equal(t, host+":"+exporter.Socket, about["service.instance.id"])
 			assert.NotEmpty(t, about["service.version"])
 			for _, scope := range resource.ScopeMetrics {
 				for _, m := range scope.Metrics {

@@ -33,7 +33,7 @@ type PrometheusConfig struct {
 	Discovery string           // pattern of files with more targets of that job; none if empty
 	Interval  time.Duration    // of scrapes and evaluations, instead of half a second and one
 	Data      string           // directory of the storage, instead of one of its own
-	Agent     bool             // it only scrapes and sends (--agent)
+	Agent     string           // the flag with which it only scrapes and sends; empty: it is a server
 	Flags     []string         // of its command line, beside the usual ones
 	Scrape    string           // YAML, of the scrape's configuration
 	More      string           // YAML, at the end of the configuration
@@ -42,6 +42,7 @@ type PrometheusConfig struct {
 // PrometheusServer is a program, and how it stores histograms.
 type PrometheusServer struct {
 	Name   string
+	Major  int  // of its version
 	Native bool // as native ones; otherwise as series that end in _sum, _count and _bucket
 	// LastNative says that last_over_time knows native histograms.
 	LastNative bool
@@ -56,10 +57,12 @@ type PrometheusServer struct {
 func PrometheusServers(tb testing.TB) []PrometheusServer {
 	tb.Helper()
 	installed := Tool(tb, "prometheus")
-	list := []PrometheusServer{{Name: "classic", binary: installed}}
+	major, _ := version(tb, installed)
+	list := []PrometheusServer{{Name: "classic", Major: major, binary: installed}}
 	for _, binary := range append([]string{installed}, filepath.SplitList(os.Getenv("MPIT_TEST_PROMETHEUS"))...) {
 		major, minor := version(tb, binary)
-		server := PrometheusServer{Name: fmt.Sprintf("native in %d.%d", major, minor), Native: true, binary: binary}
+		server := PrometheusServer{Name: fmt.Sprintf("native in %d.%d", major, minor), Major: major, Native: true,
+			binary: binary}
 		server.LastNative = major > 2 || minor >= 44
 		if major > 3 || major == 3 && minor >= 8 {
 			server.scrape = "    scrape_native_histograms: true\n"
@@ -96,6 +99,9 @@ func (s *Suite) Prometheus(tb testing.TB, exporter *Exporter) *Prometheus {
 	tb.Helper()
 	return s.PrometheusWith(tb, PrometheusConfig{Exporters: []*Exporter{exporter}})
 }
+
+// PrometheusAt is a server that is asked as a Prometheus is, at an address with a path. It is not ours to restart.
+func PrometheusAt(address string) *Prometheus { return &Prometheus{address: address} }
 
 // URL is where it answers.
 func (p *Prometheus) URL() string { return "http://" + p.address }
@@ -137,11 +143,8 @@ scrape_configs:
 	}
 	p := &Prometheus{address: FreeAddress(tb), Data: c.Data, suite: s}
 	storage := []string{"--storage.tsdb.path=" + p.Data}
-	if c.Agent {
-		storage = []string{"--agent", "--storage.agent.path=" + p.Data}
-		if major, _ := version(tb, c.Server.binary); major < 3 {
-			storage[0] = "--enable-feature=agent" // which 3 takes, and starts a server
-		}
+	if c.Agent != "" {
+		storage = []string{c.Agent, "--storage.agent.path=" + p.Data}
 	}
 	p.command = slices.Concat([]string{
 		c.Server.binary,
@@ -225,10 +228,11 @@ func (p *Prometheus) Rules(ctx context.Context) ([]RuleGroup, error) {
 	return answer.Data.Groups, nil
 }
 
-// Sample is one element of an instant vector.
+// Sample is one element of an instant vector, or one of a series' values.
 type Sample struct {
 	Labels Labels
 	Value  float64
+	At     float64 // seconds since 1970; 0: not known
 }
 
 // Query asks for an instant vector.

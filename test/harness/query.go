@@ -101,6 +101,7 @@ func sampleOf(labels Labels, value [2]any) (Sample, error) {
 		value[1] = histogram["count"]
 	}
 	text, _ := value[1].(string)
+	at, _ := value[0].(float64)
 	v, err := strconv.ParseFloat(text, 64)
-	return Sample{Labels: labels, Value: v}, err
+	return Sample{Labels: labels, Value: v, At: at}, err
 }

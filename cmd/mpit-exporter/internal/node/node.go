@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -144,11 +145,15 @@ func (n *Node) openSockets(options Options) (err error) {
 
 // openPushing makes the pusher, and lets it be asked for.
 func (n *Node) openPushing(ctx context.Context) (err error) {
+	instance := n.socket.Path()
+	if instance == filepath.Join(sockets.SystemRunDir, sockets.Dir, sockets.AgentFile) {
+		instance = "" // the node's exporter: others have a socket of their own
+	}
 	reader := n.Exporter.OTelReader(exporter.OTelConfig{
 		Version: version.Version, Extra: prometheus.Gatherers{n.Registry, n.Verdicts},
 	})
 	n.atEnd(reader.Close)
-	config := n.flags.OTLP.complete(n.socket.Path(), version.Version, n.Logger)
+	config := n.flags.OTLP.complete(instance, version.Version, n.Logger)
 	if n.Pusher, err = otlp.New(ctx, config, reader, n.Registry); err != nil {
 		return err
 	}

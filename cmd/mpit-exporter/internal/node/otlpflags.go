@@ -71,7 +71,7 @@ func (f *OTLPFlags) Check() error {
 	return nil
 }
 
-// complete is what the flags say, for an exporter of a version. instance is the agent socket's path.
+// complete is what the flags say, for an exporter of a version. instance tells it from the node's exporter.
 func (f *OTLPFlags) complete(instance, version string, logger *slog.Logger) otlp.Config {
 	config := f.config
 	config.Version, config.Instance, config.Logger, config.Prefix = version, instance, logger, "--otlp."
