@@ -336,7 +336,7 @@ func TestErrorLines(t *testing.T) {
 				"http://collector:4318"},
 		{"OTLP: no header", []string{"OTEL_EXPORTER_OTLP_HEADERS=Authorization: Bearer s3cret"},
 			[]string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp"},
-			cli.Failure, "OTEL_EXPORTER_OTLP_HEADERS: entry 1 has no =; write it as key=value,key=value with %2C for a " +
+			cli.Failure, "OTEL_EXPORTER_OTLP_HEADERS: entry 1 has no =, or nothing before it; write it as key=value,key=value with %2C for a " +
 				"comma within a value"},
 		{"push: socket in use", nil, []string{"push", "--agent.socket=" + busy.socket,
 			"--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,7 +54,7 @@ func TestObjectsOfEachRank(t *testing.T) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(ranks*ranks*objects*8), "a number for each rank and call")
 }
 
-// A verdict on many ranks takes no time that grows with their square, whatever they are in.
+// A verdict on many ranks takes no memory that grows with their square, whatever they are in.
 func TestManyRanks(t *testing.T) {
 	const n = 10000
 	for name, is := range map[string]func(rank int) Rank{
@@ -79,12 +78,9 @@ func TestManyRanks(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			began := time.Now()
 			newGraph(pointers(ranks), nil).find()
-			took := time.Since(began)
 			runtime.ReadMemStats(&after)
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20))
-			assert.Less(t, took, 3*time.Second)
 		})
 	}
 }

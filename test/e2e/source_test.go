@@ -147,7 +147,7 @@ func TestAnotherLibraryIsLeftAlone(t *testing.T) {
 			slices.Concat(times(2, "begin"), times(4, "off"), times(2, "on"))},
 		{"refuses", []string{"LIBSOURCE_REFUSES=1"}, "measured can't be measured: it was told so", times(2, "begin")},
 		{"of another version", []string{"LIBSOURCE_STRANGE=1"},
-			"mpit_agent_source is of another version than this agent's 8", nil},
+			"mpit_agent_source is of another version than this agent's 9", nil},
 		{"agent switched off", []string{"MPIT_AGENT_DISABLE=1"}, "", nil},
 	} {
 		for _, mpi := range harness.Both(t) {

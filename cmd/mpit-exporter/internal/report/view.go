@@ -219,8 +219,8 @@ func (v *view) messages() section {
 	for i := range list[:min(len(list), shownPairs)] {
 		m := &list[i]
 		s.Rows = append(s.Rows, row{Cells: []string{units.Bytes(m.Bytes), units.Number(m.Messages),
-			units.Bytes(m.Bytes / m.Messages), strconv.Itoa(m.From), m.To}, Parts: []job.Part{{Colour: "send", Share: m.Bytes / max(list[0].Bytes,
-			1)}}})
+			units.Bytes(m.Bytes / m.Messages), strconv.Itoa(m.From), m.To},
+			Parts: []job.Part{{Colour: "send", Share: m.Bytes / max(list[0].Bytes, 1)}}})
 	}
 	return s.andMore(len(list)-shownPairs, " pairs")
 }
