@@ -325,19 +325,20 @@ func TestErrorLines(t *testing.T) {
 				"serve --help)"},
 		{"OTLP: half a certificate", []string{"OTEL_EXPORTER_OTLP_CLIENT_KEY=/x"}, []string{"--agent.socket=" + socket,
 			"--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp.endpoint=https://x"}, cli.Failure,
-			"OTEL_EXPORTER_OTLP_CLIENT_KEY is set, but not the file with its certificate: set " +
-				"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"},
+			"OTEL_EXPORTER_OTLP_CLIENT_KEY: a client's certificate needs its key, and a key its certificate: set both " +
+				"variables"},
 		{"OTLP: no URL", nil, []string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0",
 			"--control.socket=", "--otlp.endpoint=collector:4318"}, cli.Failure,
-			"--otlp.endpoint is no URL that begins with http:// or https://: write one like http://collector:4318"},
+			"--otlp.endpoint is no URL that begins with http:// or https:// and a host: write one like " +
+				"http://collector:4318, with %2F, %23, %3F and %25 for /, #, ? and % in a password"},
 		{"OTLP: no URL in the environment", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=collector"},
 			[]string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket="}, cli.Failure,
-			"OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins with http:// or https://: write one like " +
-				"http://collector:4318"},
+			"OTEL_EXPORTER_OTLP_ENDPOINT is no URL that begins with http:// or https:// and a host: write one like " +
+				"http://collector:4318, with %2F, %23, %3F and %25 for /, #, ? and % in a password"},
 		{"OTLP: no header", []string{"OTEL_EXPORTER_OTLP_HEADERS=Authorization: Bearer s3cret"},
 			[]string{"--agent.socket=" + socket, "--web.listen-address=127.0.0.1:0", "--control.socket=", "--otlp"},
-			cli.Failure, "OTEL_EXPORTER_OTLP_HEADERS: entry 1 has no =, or nothing before it; write it as key=value,key=value with %2C for a " +
-				"comma within a value"},
+			cli.Failure, "OTEL_EXPORTER_OTLP_HEADERS: entry 1 has no =, or nothing before it; write it as " +
+				"key=value,key=value with %2C for a comma within a value"},
 		{"push: socket in use", nil, []string{"push", "--agent.socket=" + busy.socket,
 			"--otlp.endpoint=http://127.0.0.1:1"}, cli.Failure,
 			"agent socket " + busy.socket + ": another exporter that is alive listens there; stop it or choose " +
