@@ -261,21 +261,18 @@ type Part struct {
 // Bar divides the job's time by its verdict; nil: it was not measured.
 func (v *Verdict) Bar() []Part {
 	e, state := v.Efficiency, StateOf(v.State)
-	useful, waiting := Part{Name: "useful", Colour: "useful"}, Part{Name: "waiting for late ranks", Colour: "late"}
 	switch {
-	case state.Colour == "hung": // how well a job that can't go on did before isn't what its bar says
+	case state.Colour == "hung", state.Word == Idle: // what was useful of its time, or before, isn't the point
 		return []Part{{v.State, state.Colour, 1}}
 	case e == nil:
 		return nil
-	case v.State == Idle:
-		useful = Part{Name: Idle}
 	}
-	most := e.Communication
+	most, waiting := e.Communication, "waiting for late ranks"
 	if v.State == Waits { // all of a call in which ranks stay is waiting, whichever rank it may be for
-		waiting.Name, most = Waits, 1
+		most, waiting = 1, Waits
 	}
-	useful.Share, waiting.Share = e.Parallel, max(most-e.Parallel, 0)
-	return []Part{useful, waiting, {"communication", "send", 1 - most}}
+	return []Part{{"useful", "useful", e.Parallel}, {waiting, "late", max(most-e.Parallel, 0)},
+		{"communication", "send", 1 - most}}
 }
 
 // MarshalJSON adds the bar, and whether the state needs attention: no screen decides that by itself.

@@ -40,8 +40,8 @@ func TestPictures(t *testing.T) {
 	if *update {
 		t.Run("many ranks", pictureOfManyRanks)
 		t.Run("jobs", picturesOfJobs)
-		t.Run("healthy", pictureOfAHealthyJob)
-		t.Run("hung", pictureOfAHungJob)
+		t.Run("page of a healthy job", pictureOfAHealthyJob)
+		t.Run("page of a hung job", pictureOfAHungJob)
 	}
 	all := pictures
 	for _, s := range job.States() {

@@ -318,6 +318,7 @@ func TestCompare(t *testing.T) {
 func TestBarOfTheVerdict(t *testing.T) {
 	for state, want := range map[string]string{
 		job.Deadlock: `<span class="hung" style="width:100.00%" title="deadlock 100 %"></span></div>`,
+		job.Idle:     `<span class="" style="width:100.00%" title="idle 100 %"></span></div>`,
 		job.LateRanks: `<span class="useful" style="width:40.00%" title="useful 40 %"></span>` +
 			`<span class="late" style="width:50.00%" title="waiting for late ranks 50 %"></span>` +
 			`<span class="send" style="width:10.00%" title="communication 10 %"></span></div>`,
