@@ -61,7 +61,6 @@ func API() []Link {
 			Description: "performance and control variables and categories of their MPI libraries, and their MPI " +
 				"objects, as JSON"},
 		{Address: "/api/v1/values", Text: "Values", Description: "what their performance variables are now, as JSON"},
-		{Address: "/api/v1/pprof", Text: "Call sites", Description: "where a job calls MPI, for go tool pprof"},
 	}
 }
 
