@@ -66,9 +66,11 @@ func newGRPC(ctx context.Context, s *settings, retry time.Duration) (sdk.Exporte
 			MaxInterval: lastRetry, MaxElapsedTime: s.timeout}))
 }
 
-// listen is an interceptor of gRPC calls that notes what the receiver says.
+// listen is an interceptor of gRPC calls that has them connect at once, and notes what the receiver says.
 func listen(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, call grpc.UnaryInvoker,
 	opts ...grpc.CallOption) error {
+	// It has grown during an outage. How often a message is tried the SDK bounds.
+	conn.ResetConnectBackoff()
 	err := call(ctx, method, request, response, conn, opts...)
 	if said, ok := response.(*collector.ExportMetricsServiceResponse); ok && err == nil {
 		note(ctx, said)
