@@ -111,7 +111,7 @@ func (c Config) complete() (Config, error) {
 // orDefault puts a default in the place of zero.
 func orDefault[T int | time.Duration](name string, value *T, def T) error {
 	if *value < 0 {
-		return fmt.Errorf("Config.%s is negative: %v", name, *value)
+		return fmt.Errorf("exporter: Config.%s is negative: %v", name, *value)
 	}
 	*value = cmp.Or(*value, def)
 	return nil

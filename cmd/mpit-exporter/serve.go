@@ -122,7 +122,7 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 		},
 	}
 	if c.private || *c.web.WebConfigFile != "" {
-		if options.SeesAll, err = node.Operators(c.operators); err != nil {
+		if options.SeesAll, err = node.Operators(ctx, c.operators); err != nil {
 			return err
 		}
 	}

@@ -182,7 +182,7 @@ func (s *Server) handler(work context.Context, calls *sync.RWMutex) http.Handler
 			}
 			ctx, cancel := context.WithTimeout(work, requestTimeout)
 			defer cancel()
-			if uid := api.Viewer(r.Context()); uid != nil {
+			if uid := api.Viewer(r.Context()); uid != nil { //nolint:contextcheck // it says who asks, and ctx how long
 				ctx = api.WithViewer(ctx, *uid)
 			}
 			f(ctx, caller, w, r)

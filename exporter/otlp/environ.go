@@ -125,7 +125,7 @@ var (
 func (p pair) checkHeader() error {
 	switch {
 	case !headerName.MatchString(p.key):
-		return fmt.Errorf("%q is no name of a header: letters, digits, - _ and .", p.key)
+		return fmt.Errorf("%q is no name of a header: write letters, digits, ., - and _", p.key)
 	case !headerValue.MatchString(p.value):
 		return fmt.Errorf("the value of %q has characters other than printable ASCII", p.key)
 	}

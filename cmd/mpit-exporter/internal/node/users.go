@@ -22,13 +22,13 @@ func UserName(uid uint32) string {
 	if u, err := user.LookupId(id); err == nil {
 		return u.Username
 	}
-	return field(entry("passwd", id), 0)
+	return field(entry(context.Background(), "passwd", id), 0)
 }
 
 // entry returns the line that the node's directory services have for a name or a number in a database of getent(1); ""
 // without one.
-func entry(database, key string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), userTimeout)
+func entry(ctx context.Context, database, key string) string {
+	ctx, cancel := context.WithTimeout(ctx, userTimeout)
 	defer cancel()
 	//nolint:gosec // G204: only a number of the kernel's, or the operator's own word
 	out, err := exec.CommandContext(ctx, "getent", database, key).Output()
@@ -48,14 +48,14 @@ func field(line string, n int) string {
 }
 
 // Operators returns who sees all jobs: users, by name or number, and members of groups, with @ in front.
-func Operators(names []string) (func(uid uint32, groups []uint32) bool, error) {
+func Operators(ctx context.Context, names []string) (func(uid uint32, groups []uint32) bool, error) {
 	users, groups := map[uint32]bool{}, map[uint32]bool{}
 	for _, name := range names {
 		database, key, of := "passwd", name, users
 		if group, is := strings.CutPrefix(name, "@"); is {
 			database, key, of = "group", group, groups
 		}
-		id, err := strconv.ParseUint(field(entry(database, key), 2), 10, 32)
+		id, err := strconv.ParseUint(field(entry(ctx, database, key), 2), 10, 32)
 		if err != nil {
 			return nil, fmt.Errorf("--operator %s: getent %s finds no %q on this node", name, database, key)
 		}

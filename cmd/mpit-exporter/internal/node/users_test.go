@@ -26,14 +26,14 @@ func TestField(t *testing.T) {
 
 // Operators are users by name or number, and groups; one that isn't there is a mistake.
 func TestOperators(t *testing.T) {
-	is, err := Operators([]string{"daemon", "2", "@adm"})
+	is, err := Operators(t.Context(), []string{"daemon", "2", "@adm"})
 	require.NoError(t, err)
 	assert.True(t, is(1, nil), "daemon")
 	assert.True(t, is(2, nil), "a number")
 	assert.True(t, is(1234, []uint32{100, 4}), "in adm")
 	assert.False(t, is(4, []uint32{1, 2}), "numbers of users are not those of groups")
 	for _, wrong := range []string{"no-such-user", "@no-such-group", "", "@", "@daemon:x"} {
-		_, err := Operators([]string{wrong})
+		_, err := Operators(t.Context(), []string{wrong})
 		assert.ErrorContains(t, err, "--operator "+wrong+": ", "%q", wrong)
 	}
 }
