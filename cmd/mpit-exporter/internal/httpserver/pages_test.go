@@ -37,7 +37,7 @@ func TestPageLinksToAllOthers(t *testing.T) {
 	}
 	want := []string{
 		"-/page/icon.svg", "-/page/palette.css", "-/page/style.css", "-/page/main.js", "#verdict", "#variables",
-		"a/metrics", "api/v1/jobs", "api/v1/report", "api/v1/ranks", "api/v1/catalogue", "api/v1/values", "api/v1/pprof",
+		"a/metrics", "api/v1/jobs", "api/v1/report", "api/v1/ranks", "api/v1/catalogue", "api/v1/values",
 		"-/healthy", "-/ready",
 	}
 	assert.Equal(t, want, links(false))

@@ -106,13 +106,17 @@ func TestMomentsAreShared(t *testing.T) {
 		n := &node{began: time.Now().Add(-time.Hour)}
 		l := NewLive(n.window, nil)
 		for range 100 {
+			require.NoError(t, l.turn.Acquire(t.Context(), 1))
 			_, err := l.look(t.Context(), usual)
+			l.turn.Release(1)
 			require.NoError(t, err)
 			time.Sleep(100 * time.Millisecond)
 		}
 		assert.LessOrEqual(t, n.asked, int(Kept/apart)+1, "scrapes wait while values are copied")
 		time.Sleep(3 * Kept)
 		synctest.Wait()
+		require.NoError(t, l.turn.Acquire(t.Context(), 1))
+		defer l.turn.Release(1)
 		assert.Zero(t, l.past.Now(), "there has been no request for long")
 	})
 }
