@@ -216,7 +216,7 @@ func TestAPIPprof(t *testing.T) {
 	}{
 		"":         {http.StatusBadRequest, "several MPI_COMM_WORLDs"},
 		"?jobid=2": {http.StatusNotFound, "--calls=sites"},
-		"?jobid=3": {http.StatusGatewayTimeout, "older"},
+		"?jobid=3": {http.StatusNotFound, "older"},
 		"?jobid=4": {http.StatusNotFound, "no connected rank"},
 	} {
 		w := get(n.API(), "/api/v1/pprof"+path)

@@ -89,6 +89,10 @@ func (c *serveCommand) check() error {
 		return cli.Usagef("--web.max-requests %d: must be at least 1", c.maxRequests)
 	case c.maxConns < 1:
 		return cli.Usagef("--web.max-connections %d: must be at least 1", c.maxConns)
+	case !c.private && len(c.scrapers)+len(c.judges) > 0:
+		return cli.Usagef("--web.scraper and --web.judge say which clients a private port serves: add --web.private")
+	case len(c.operators) > 0 && !c.guarded():
+		return cli.Usagef("--operator: without --web.private or --web.config.file every user sees all jobs: add one of them")
 	}
 	if err := c.flags.Check(); err != nil {
 		return err
@@ -103,6 +107,9 @@ func (c *serveCommand) check() error {
 	}
 	return nil
 }
+
+// guarded says that users see their own jobs only.
+func (c *serveCommand) guarded() bool { return c.private || *c.web.WebConfigFile != "" }
 
 // run serves until ctx ends. Nothing is logged before all is open: what fails until then is one line.
 func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
@@ -121,7 +128,7 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 			return err
 		},
 	}
-	if c.private || *c.web.WebConfigFile != "" {
+	if c.guarded() {
 		if options.SeesAll, err = node.Operators(ctx, c.operators); err != nil {
 			return err
 		}

@@ -88,3 +88,14 @@ func TestProfile(t *testing.T) {
 	assert.Equal(t, uint64(imageBase+64-1), p.Sample[6].Location[1].Address, "the call, not what is behind it")
 	assert.Empty(t, profileOf(ranksWith(nil), time.Unix(1, 0)).Sample)
 }
+
+// A profile has so many sites at most, of whole ranks; of the others it says that they are left out.
+func TestProfileIsBounded(t *testing.T) {
+	half := make([]mpit.Site, maxSites/2)
+	all := ranksWith(half, make([]mpit.Site, maxSites/2+1), half)
+	out := bound(all)
+	require.Len(t, out, 1)
+	assert.ErrorContains(t, out[0], "rank 1 is left out")
+	assert.Empty(t, all[1].sites)
+	assert.Len(t, all[2].sites, maxSites/2)
+}

@@ -7,16 +7,23 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// maxSiteAskers is how many ranks are asked for their call sites at once.
-const maxSiteAskers = 16
+const (
+	maxSiteAskers = 16 // ranks that are asked for their call sites at once
+	// maxSites bounds those in one profile, of which each takes about a kilobyte while it is made, one profile at a time.
+	maxSites = 1 << 16
+)
 
-var errNoSites = errors.New("no call site has been counted: start the program with exec --calls=sites")
+var (
+	errNoSites  = errors.New("no call site has been counted: start the program with exec --calls=sites")
+	errOldAgent = errors.New("its agent is older and doesn't count call sites")
+)
 
 // servePprof answers with the profile of the one MPI_COMM_WORLD that is meant.
 func (h *handler) servePprof(w http.ResponseWriter, req *http.Request, which Selector) {
@@ -45,7 +52,11 @@ func (h *handler) servePprof(w http.ResponseWriter, req *http.Request, which Sel
 	defer leave()
 	sites, failed := readSites(ctx, ranks)
 	if len(failed) == len(ranks) {
-		h.answer.Error(w, http.StatusGatewayTimeout, errors.Join(failed...))
+		code := http.StatusGatewayTimeout
+		if errors.Is(failed[0], errOldAgent) {
+			code = http.StatusNotFound
+		}
+		h.answer.Error(w, code, errors.Join(failed...))
 		return
 	}
 	h.inTurn(w, req, func() { h.writeProfile(w, sites, failed) })
@@ -82,25 +93,38 @@ type rankSites struct {
 	sites []mpit.Site
 }
 
-// readSites asks all ranks, some at once. failed is of those that have not answered.
+// readSites asks all ranks, some at once. failed is of those that have not answered, and of those for which there is no
+// room.
 func readSites(ctx context.Context, ranks []Connected) (all []rankSites, failed []error) {
-	var (
-		asking sync.WaitGroup
-		places = make(chan struct{}, maxSiteAskers)
-		errs   = make([]error, len(ranks))
-	)
-	all = make([]rankSites, len(ranks))
+	all, errs := make([]rankSites, len(ranks)), make([]error, len(ranks))
+	var asking errgroup.Group
+	asking.SetLimit(maxSiteAskers)
 	for i, r := range ranks {
-		places <- struct{}{}
-		asking.Go(func() {
-			defer func() { <-places }()
+		asking.Go(func() error {
 			all[i].Connected = r
 			all[i].sites, errs[i] = r.Session.Sites(ctx)
 			if refused := (*mpit.RequestError)(nil); errors.As(errs[i], &refused) {
-				errs[i] = fmt.Errorf("the agent of rank %d doesn't count call sites: it is older", r.Status.Rank)
+				errs[i] = fmt.Errorf("rank %d: %w", r.Status.Rank, errOldAgent)
 			}
+			return nil
 		})
 	}
-	asking.Wait()
+	_ = asking.Wait() // errs has them
+	errs = append(errs, bound(all)...)
 	return all, slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+// bound leaves ranks out whose sites have no room in a profile.
+func bound(all []rankSites) (out []error) {
+	room := maxSites
+	for i := range all {
+		if n := len(all[i].sites); n > room {
+			all[i].sites = nil
+			out = append(out, fmt.Errorf("rank %d is left out, for the profile would become too large: ask for rank=%[1]d alone",
+				all[i].Status.Rank))
+		} else {
+			room -= n
+		}
+	}
+	return out
 }

@@ -232,6 +232,8 @@ func TestWrongConfig(t *testing.T) {
 			[]string{`entry 1, "a"`, "%25"}},
 		{"a header's name", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a b=secret")},
 			[]string{`OTEL_EXPORTER_OTLP_HEADERS: "a b" is no name of a header`}},
+		{"a header of the protocol", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "Content-Encoding=secret")},
+			[]string{`"Content-Encoding" is the protocol's own`}},
 		{"a header's value", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a=secret%0d%0ab:c")},
 			[]string{`the value of "a" has characters other than printable ASCII`}},
 		{"a header's name that gRPC can't carry", Config{Environ: env("OTEL_EXPORTER_OTLP_HEADERS", "a!=secret"),

@@ -121,11 +121,16 @@ var (
 	headerValue = regexp.MustCompile(`^[ -~]*$`)
 )
 
+// ownHeaders are the protocol's: with another value each message would fail.
+var ownHeaders = []string{"content-type", "content-encoding", "content-length", "transfer-encoding", "host", "te"}
+
 // checkHeader says what keeps a pair from being a header.
 func (p pair) checkHeader() error {
 	switch {
 	case !headerName.MatchString(p.key):
 		return fmt.Errorf("%q is no name of a header: write letters, digits, ., - and _", p.key)
+	case slices.Contains(ownHeaders, strings.ToLower(p.key)), strings.HasPrefix(strings.ToLower(p.key), "grpc-"):
+		return fmt.Errorf("the header %q is the protocol's own: leave it out", p.key)
 	case !headerValue.MatchString(p.value):
 		return fmt.Errorf("the value of %q has characters other than printable ASCII", p.key)
 	}

@@ -10,8 +10,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	"github.com/mpit-exporter/mpit-exporter/exporter"
 )
 
 // Labels are a series' labels, or those that a series must have.
@@ -147,10 +145,4 @@ func (s *Scrape) excerpt() string {
 		}
 	}
 	return b.String()
-}
-
-// IsOwn says whether a family is one of the exporter's own, and of no performance variable.
-func IsOwn(name string) bool {
-	return strings.HasPrefix(name, "mpit_exporter_") ||
-		slices.ContainsFunc(exporter.Families(), func(f exporter.Family) bool { return f.Name == name })
 }

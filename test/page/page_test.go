@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
@@ -47,7 +48,7 @@ func samePage(t *testing.T, u *tab, server *harness.Exporter, run *harness.Run, 
 		want := map[string]float64{}
 		scrape := server.Scrape(t)
 		for _, name := range scrape.Names("mpit_") {
-			if harness.IsOwn(name) {
+			if exporter.Reserved(name) {
 				continue
 			}
 			for _, s := range scrape.Select(name, run.Labels(rank)) {
