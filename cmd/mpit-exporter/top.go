@@ -41,9 +41,9 @@ const stale = 5 * time.Minute
 
 func newTopCommand(app *kingpin.Application) *topCommand {
 	c := &topCommand{name: "top"}
-	cmd := app.Command(c.name, "Show what is to be said of the jobs of a running exporter, and of one of them in which "+
-		"calls of MPI and in which ranks its time goes, again and again. In a terminal, ? shows the keys; "+
-		"otherwise it writes all of every job, one text after the other.")
+	cmd := app.Command(c.name, "Show each job's state, and in which MPI calls and ranks the time of one of them goes, "+
+		"again and again. In a terminal, ? shows the keys; otherwise it writes all of every job, one text after the "+
+		"other.")
 	cmd.HelpLong("mpit-exporter top\nmpit-exporter top --url=http://node7:10093 --jobid=4711")
 	c.exporter.AddFlags(cmd)
 	cmd.Flag("prometheus", "Address of a Prometheus that scrapes the exporters of all nodes, to be asked instead, every "+
@@ -55,7 +55,7 @@ func newTopCommand(app *kingpin.Application) *topCommand {
 
 func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
 	switch {
-	case c.interval < 100*time.Millisecond, c.interval > page.Kept: // what was before that nobody knows any more
+	case c.interval < 100*time.Millisecond, c.interval > page.Kept: // the exporter keeps no older moments
 		return cli.Usagef("top: --interval %s: must be from 100ms to %s", c.interval, page.Kept)
 	case c.count < 0:
 		return cli.Usagef("top: --count %d: must not be negative", c.count)
@@ -148,7 +148,7 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 	if c.prometheus != "" {
 		shown = 0
 	}
-	for c.count == 0 || shown < c.count {
+	for {
 		reports, err := c.look(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -170,6 +170,9 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 					return fmt.Errorf("top: %w", err)
 				}
 			}
+			if shown == c.count && shown > 0 {
+				return nil
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -177,7 +180,6 @@ func (c *topCommand) write(ctx context.Context, w io.Writer) error {
 		case <-tick.C:
 		}
 	}
-	return nil
 }
 
 // show is write for a terminal. An exporter that is away is waited for: it may be on its way back.
