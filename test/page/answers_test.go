@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/test/page/answers"
 )
 
@@ -101,14 +102,21 @@ func TestSeveralJobs(t *testing.T) {
 
 // At first sight each kind of job has its state, and where and in which rank, also in the narrowest window.
 func TestFirstGlance(t *testing.T) {
-	u := startBrowser(t).open(t, pretend(t, several...), chromedp.EmulateViewport(390, 900))
+	waiting := "6 of 8 ranks have waited in MPI_Barrier on MPI_COMM_WORLD for 3m for rank 3 on node7, which reads from pipe"
+	jobs := append(several[:len(several):len(several)],
+		answers.Job{ID: "4714", Kind: job.Waits, Ranks: 8, Text: waiting},
+		answers.Job{ID: "4715", Kind: job.NoCore, Ranks: 4, Text: "rank 2 on node7 waits for a core 48 % of the time"},
+		answers.Job{ID: "4716", Kind: job.Cancelled, Ranks: 4, Text: "4 of 4 ranks ended by SIGTERM on node7"})
+	u := startBrowser(t).open(t, pretend(t, jobs...), chromedp.EmulateViewport(390, 900))
 	for id, want := range map[string][]string{
+		"4714": {"waiting", "MPI_Barrier on MPI_COMM_WORLD", "for rank 3 on node7"},
+		"4715": {"no core", "rank 2 on node7"}, "4716": {"cancelled", "4 of 4 ranks", "on node7"},
 		"4710": {"deadlock", "rank 5 is one collective behind on residual"},
 		"4711": {"late rank", "MPI_Allreduce on residual", "for rank 2 on node7"},
 		"4712": {"healthy", "% useful"}, "4713": {"unknown", "no MPI call has been measured"},
 		"4700": {"crashed", "rank 0 on node7"},
 	} {
-		u.await(`document.querySelectorAll("#jobs li").length === 5`)
+		u.await(`document.querySelectorAll("#jobs li").length === 8`)
 		u.script(`[...document.querySelectorAll("#jobs a")].find((a) => a.textContent.startsWith("` + id + `")).click()`)
 		u.await(`document.getElementById("job-title").textContent.startsWith("Job ` + id + `")`)
 		glance := evaluate[string](u, `document.getElementById("job").textContent.replace(/\s+/g, " ").slice(0, 200)`)

@@ -28,6 +28,7 @@ type Job struct {
 	ID    string
 	Kind  string
 	Ranks int
+	Text  string // of the verdict, for a state that is none of the kinds
 }
 
 // object is one of JSON's.
@@ -180,6 +181,9 @@ func (j *Job) verdict(useful, most float64) object {
 	case Unmeasured:
 		delete(v, "efficiency")
 		v["text"] = "nothing is known of its time: no MPI call has been measured (exec --calls)"
+	}
+	if j.Text != "" {
+		v["text"] = j.Text
 	}
 	said := job.Verdict{State: j.Kind}
 	if j.Kind != Unmeasured {
