@@ -27,7 +27,7 @@ func oneJob() grafana.Dashboard {
 		uid: uidJob, title: "One MPI job", from: "now-1h",
 		description: "One job: its state, where its time goes, which ranks others wait for, and why. Most " +
 			"of it needs the call profile (exec --calls) and the recording rules of alerts/.",
-		variables: ofJob(),
+		variables: ofJob(nodes()),
 		marks: []grafana.Annotation{
 			mark("Alerts", palette["hung"], "{{alertname}}", maxBy("alertname", selector("ALERTS",
 				ofOneJob+`, alertstate="firing"`))),
@@ -39,6 +39,7 @@ func oneJob() grafana.Dashboard {
 			{title: "Where does the time go?", panels: jobWhere()},
 			{title: "Who is late?", panels: jobWho()},
 			{title: "Why?", panels: jobWhy()},
+			{title: "How are its nodes?", panels: jobNodes()},
 			{title: "What is it?", panels: jobItself()},
 		},
 	}.grafana()
@@ -203,6 +204,37 @@ func jobWhy() []*panel {
 			query("max("+job("unexpected_messages:max")+")", "longest queue").
 			query("max("+job("unexpected_messages:median")+")", "median rank").axis(0, 10).
 			thresholds(bad(unexpectedMany)),
+	}
+}
+
+// nodes is a variable for the hosts of the exporters that have ranks of the job, as node_exporter's targets have them.
+func nodes() grafana.Variable {
+	v := anyOf(labels("host", "Nodes", "Where the job's ranks are", selector("mpit_process_info", ofOneJob), "instance",
+		grafana.SortNatural))
+	v.Regex, v.AllValue, v.Hide = "(.+):[0-9]+", "", grafana.HiddenVariable
+	return v
+}
+
+// jobNodes are what node_exporter says beside MPI, where it is scraped under the same host names.
+func jobNodes() []*panel {
+	of := func(family, more string) string {
+		return selector(family, inClusters+`, instance=~"$host(:[0-9]+)?"`+more)
+	}
+	beside := func(title, description, unit, expr string) *panel {
+		p := graph(title, description+" By node_exporter, if it is scraped under the same host names.", unit).size(8, 8).
+			query("max("+expr+")", "highest node").query("avg("+expr+")", "mean of the nodes").
+			query("min("+expr+")", "lowest node")
+		p.MaxDataPoints = enoughPoints
+		return p
+	}
+	return []*panel{
+		beside("CPU", "Share of its cores that a node uses, with all that runs there: ranks that wait mostly use theirs, "+
+			"too.", "percentunit", "1 - avg by (cluster, instance) (rate("+
+			of("node_cpu_seconds_total", `, mode="idle"`)+atOnePoint+"))").axis(0, 1),
+		beside("Run queue", "Threads that have a core or wait for one. More than a node has cores: ranks lose time, and "+
+			"others wait for them.", "short", of("node_procs_running", "")),
+		beside("Memory", "Share of its memory that a node has in use and couldn't give to programs.", "percentunit",
+			"1 - "+of("node_memory_MemAvailable_bytes", "")+" / "+of("node_memory_MemTotal_bytes", "")).axis(0, 1),
 	}
 }
 

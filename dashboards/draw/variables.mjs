@@ -35,7 +35,9 @@ export async function choose(dashboard, builtin, labelValues, wanted) {
     }
     values[v.name] = value;
     texts[v.name] = text;
-    shown.push({ label: v.label, text });
+    if (v.hide === 0) {
+      shown.push({ label: v.label, text });
+    }
   }
   return { values, texts, shown };
 }

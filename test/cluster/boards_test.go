@@ -159,7 +159,8 @@ func oneJobsQueries(b *testing.B) (all []query) {
 func (q query) reads(series labels.Labels) bool {
 	return slices.ContainsFunc(q.selectors, func(matchers []*labels.Matcher) bool {
 		return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
-			return m.Name != "jobid" && m.Name != "user" && !m.Matches(series.Get(m.Name)) // of any job
+			ofAny := m.Name == "jobid" || m.Name == "user" || m.Name == "instance"
+			return !ofAny && !m.Matches(series.Get(m.Name))
 		})
 	})
 }
@@ -176,10 +177,19 @@ func (q query) step(long time.Duration) time.Duration {
 // few.
 func (q query) filled(j job, long time.Duration) string {
 	step := q.step(long)
-	return strings.NewReplacer("$cluster", ".*", "$world", ".*", "$jobid", strconv.Itoa(j.number),
+	return strings.NewReplacer("$cluster", ".*", "$world", ".*", "$host", hosts(j), "$jobid", strconv.Itoa(j.number),
 		"$user", fmt.Sprint("user", j.number), "$__rate_interval", max(step+interval, 4*interval).String(),
 		"$__range", long.String(), "$__interval", step.String(),
 		"k(300,", fmt.Sprintf("k(%d,", max(1, 300*j.width/largeJob))).Replace(q.expr)
+}
+
+// hosts are a job's nodes as Grafana writes a choice of all.
+func hosts(j job) string {
+	all := make([]string, max(1, j.width/ofBoards))
+	for node := range all {
+		all[node] = fmt.Sprintf("node%d-%d", j.number, node)
+	}
+	return "(" + strings.Join(all, "|") + ")"
 }
 
 func (q query) path(j job, to time.Time, long time.Duration) string {
@@ -249,6 +259,25 @@ func seriesOf(t *template, j job) (all []stored) {
 					read(l, f.kind, rank, "")
 				}
 			}
+		}
+	}
+	return append(all, besideOf(j)...)
+}
+
+// besideOf are the series of node_exporter on the job's nodes that panels read.
+func besideOf(j job) (all []stored) {
+	add := func(node int, value func(age time.Duration) float64, name string, more ...string) {
+		instance := fmt.Sprintf("node%d-%d:9100", j.number, node)
+		all = append(all, stored{labels.FromStrings(append([]string{model.MetricNameLabel, name, "instance", instance,
+			"job", "node"}, more...)...), interval, value})
+	}
+	wave := func(age time.Duration) float64 { return 1 + 0.05*math.Sin(age.Minutes()) }
+	for node := range j.width / ofBoards {
+		for cpu := range ofBoards {
+			add(node, time.Duration.Seconds, "node_cpu_seconds_total", "cpu", strconv.Itoa(cpu), "mode", "idle")
+		}
+		for _, name := range []string{"node_procs_running", "node_memory_MemAvailable_bytes", "node_memory_MemTotal_bytes"} {
+			add(node, wave, name)
 		}
 	}
 	return all

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -72,7 +74,7 @@ func observe(t *testing.T) []site {
 	var sites []site
 	for _, server := range harness.PrometheusServers(t) {
 		s := newSite(suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Interval: time.Second,
-			Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{one, two, third}}))
+			Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{one, two, third}, Scrape: besides(t)}))
 		s.server, s.from = server, from
 		sites = append(sites, s)
 	}
@@ -298,6 +300,27 @@ func (s site) choices(t *testing.T, d dashboard) []map[string]string {
 	}
 	s.chosen[d.UID] = list
 	return list
+}
+
+// besides is a target on the exporters' host that has what panels read of node_exporter.
+func besides(t *testing.T) string {
+	t.Helper()
+	const page = `# TYPE node_cpu_seconds_total counter
+node_cpu_seconds_total{cpu="0",mode="idle"} 13126.34
+node_cpu_seconds_total{cpu="0",mode="user"} 11030.1
+# TYPE node_procs_running gauge
+node_procs_running 3
+# TYPE node_memory_MemAvailable_bytes gauge
+node_memory_MemAvailable_bytes 1.7179869184e+10
+# TYPE node_memory_MemTotal_bytes gauge
+node_memory_MemTotal_bytes 2.5289547776e+10
+`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = w.Write([]byte(page))
+	}))
+	t.Cleanup(server.Close)
+	return fmt.Sprintf("  - job_name: node\n    static_configs: [{targets: [%q]}]\n", server.Listener.Addr())
 }
 
 // oneOfEachUnit is the first name of each unit that panels ask for by name.

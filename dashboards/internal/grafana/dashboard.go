@@ -78,6 +78,9 @@ type Variable struct {
 	Hide        int         `json:"hide"`
 }
 
+// HiddenVariable is one that the dashboard's queries use and its reader doesn't choose.
+const HiddenVariable = 2
+
 // When a variable's values are asked for, and how they are sorted.
 const (
 	RefreshOnLoad      = 1
