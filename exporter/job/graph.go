@@ -53,8 +53,8 @@ func (w *wait) isMessage() bool {
 	return w.call.Number == 0 && (len(w.call.Peers) > 0 || w.call.AnySource)
 }
 
-// newGraph makes the graph of all that is known of a job's ranks at one moment, of the calls that they have made, and of
-// which are blocked. The ranks have been asked within less than Waiting: calls that have lasted for so long were all
+// newGraph makes the graph of all that is known of a job's ranks at one moment, of the calls that they have made, and
+// of which are blocked. The ranks have been asked within less than Waiting: calls that have lasted for so long were all
 // under way when the first of them was.
 func newGraph(ranks []*Rank, calls []Call, blocked func(*Rank) bool) *graph {
 	g := &graph{ranks: ranks, calls: map[Called]*Call{}, number: map[int]int{}, groups: map[string]*group{},
