@@ -32,6 +32,7 @@ type Rank struct {
 	Threads []api.Thread `json:"threads,omitempty"`
 	Comms   []api.Comm   `json:"comms,omitempty"`
 	CPU     *api.CPU     `json:"cpu,omitempty"`
+	Phases  []api.Phase  `json:"phases,omitempty"` // empty: the program has none, or the report isn't of all the time
 	// Bytes are those of its calls by direction, as Call has them; nil: none, or not known of an interval.
 	Bytes map[string]float64 `json:"bytes,omitempty"`
 	// Functions are those with most of its time, as Written has them.
