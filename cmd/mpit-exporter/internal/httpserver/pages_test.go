@@ -19,7 +19,7 @@ func pageOf(t *testing.T, pprof bool) http.Handler {
 		Live:  http.NotFoundHandler(),
 		Names: []string{"example.com"},
 		Pprof: pprof,
-	}, newAdmission(1, 1, loopback(), newRefusals()), func() bool { return true }}.mux()
+	}, newAdmission(1, 1<<20, loopback(), newRefusals()), func() bool { return true }}.mux()
 	require.NoError(t, err)
 	return handler
 }

@@ -26,7 +26,7 @@ func TestReadiness(t *testing.T) {
 		API:           http.NotFoundHandler(),
 		Live:          http.NotFoundHandler(),
 		Names:         []string{"example.com"},
-	}, newAdmission(1, 1, loopback(), newRefusals()), func() bool { return ready }}.mux()
+	}, newAdmission(1, 1<<20, loopback(), newRefusals()), func() bool { return ready }}.mux()
 	require.NoError(t, err)
 	ask := func(path string) int {
 		answer := httptest.NewRecorder()
@@ -73,7 +73,7 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 				Live:   http.NotFoundHandler(),
 				Names:  []string{"example.com"},
 				Reload: func(context.Context) error { reloads++; return nil },
-			}, newAdmission(1, 1, loopback(), newRefusals()), func() bool { return true }}.mux()
+			}, newAdmission(1, 1<<20, loopback(), newRefusals()), func() bool { return true }}.mux()
 			require.NoError(t, err)
 			answer := cmdtest.Request(handler, test.method, test.path, test.header...)
 			assert.Equal(t, test.status, answer.Code)
