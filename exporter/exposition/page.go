@@ -135,7 +135,7 @@ func (p *Page) insert(f *family, s *Sheet, from int) {
 func (p *Page) Arrange() {
 	for f := range p.changed {
 		f.blocks = slices.DeleteFunc(f.blocks, func(b block) bool { return b.sheet.gone })
-		byPlace := func(a, b block) int { return a.sheet.compare(b.sheet) }
+		byPlace := func(a, b block) int { return strings.Compare(a.sheet.owner.Place, b.sheet.owner.Place) }
 		if !slices.IsSortedFunc(f.blocks, byPlace) {
 			slices.SortStableFunc(f.blocks, byPlace)
 		}

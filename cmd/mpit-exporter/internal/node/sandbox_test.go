@@ -227,12 +227,13 @@ func behindFence() (status int) {
 		}()
 	}
 	outcome := attempted{Results: map[string]string{}}
-	f := fenceOf(Needs{
+	needs := Needs{
 		Rules: []string{filepath.Join(dir, fenceRules)}, WebConfig: filepath.Join(dir, fenceWeb),
 		Sockets: []string{filepath.Join(dir, fenceSocket)},
 		Dirs:    []string{filepath.Join(dir, "made/x")}, Removed: []string{filepath.Join(dir, fenceAddress)},
-	})
-	f.addReceiver([]string{filepath.Join(dir, fenceOTLP), ""}, resolverFiles, func(name string) string {
+		Receiver: true, Certificates: []string{filepath.Join(dir, fenceOTLP), ""},
+	}
+	reads := needs.reads(resolverFiles, func(name string) string {
 		return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL)}[name]
 	})
 	change := exec.Command("/bin/sh", "-c", fmt.Sprintf(`cd %q && read -r go && echo renewed >tls/archive/cert3.pem && ln -s ../archive/cert3.pem tls/live/renewed.pem &&
@@ -243,7 +244,7 @@ func behindFence() (status int) {
 		err = change.Start() // outside of the fence
 	}
 	if err == nil {
-		outcome.Version, err = f.raise()
+		outcome.Version, err = raise(needs.rules(os.Geteuid(), reads))
 	}
 	if err != nil {
 		outcome.Err = err.Error()
@@ -353,11 +354,8 @@ func TestFencePlaces(t *testing.T) {
 		{"what is not there", in("none/rules.yaml"), "", in("none")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := fenceOf(Needs{
-				Rules: test.rules, WebConfig: test.web, Sockets: []string{"/run/x/agent.sock", "/run/x/control.sock"},
-			})
-			assert.Equal(t, test.want, f.config)
-			assert.Equal(t, []string{"/run/x"}, f.sockets)
+			needs := Needs{Rules: test.rules, WebConfig: test.web}
+			assert.Equal(t, test.want, needs.reads(nil, os.Getenv))
 		})
 	}
 }
@@ -366,20 +364,19 @@ func TestFencePlaces(t *testing.T) {
 // to is found where it is.
 func TestFenceOfReceiver(t *testing.T) {
 	dir := makeFenced(t)
-	f := fenceOf(Needs{})
-	assert.Empty(t, f.config)
-	assert.Empty(t, f.names)
+	needs := Needs{Certificates: []string{filepath.Join(dir, fenceOTLP), "", filepath.Join(dir, fenceCert)}}
+	assert.Empty(t, needs.reads(resolverFiles, os.Getenv))
+	needs.Receiver = true
 	link := filepath.Join(dir, "resolv.conf")
 	require.NoError(t, os.Symlink(fenceOutside, link))
-	f.addReceiver([]string{filepath.Join(dir, fenceOTLP), "", filepath.Join(dir, fenceCert)},
-		[]string{link, filepath.Join(dir, "none"), "/etc/passwd"}, func(name string) string {
-			return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL),
-				"SSL_CERT_DIR": "/a/certs:/b/certs"}[name]
-		})
+	reads := needs.reads([]string{link, filepath.Join(dir, "none"), "/etc/passwd"}, func(name string) string {
+		return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL),
+			"SSL_CERT_DIR": "/a/certs:/b/certs"}[name]
+	})
 	for _, path := range []string{"otlp", "ssl", "tls/live", "tls/archive", "outside"} {
-		assert.Contains(t, f.config, filepath.Join(dir, path))
+		assert.Contains(t, reads, filepath.Join(dir, path))
 	}
-	assert.Subset(t, f.config, []string{"/a/certs", "/b/certs", "/etc/ssl/certs"})
-	assert.NotContains(t, f.config, "/etc")
-	assert.Equal(t, authorityFiles, f.names)
+	assert.Subset(t, reads, []string{"/a/certs", "/b/certs", "/etc/ssl/certs"})
+	assert.NotContains(t, reads, "/etc")
+	assert.Equal(t, []string{"/run/x"}, dirsOf([]string{"/run/x/agent.sock", "/run/x/control.sock"}))
 }
