@@ -15,14 +15,37 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	lowlevel "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
+
+// patience bounds failures on a loaded machine; no test measures time.
+const patience = 2 * time.Minute
+
+// needLandlock skips a test where the kernel has none.
+func needLandlock(t *testing.T) {
+	t.Helper()
+	if _, err := lowlevel.LandlockGetABIVersion(); err != nil {
+		t.Skipf("this kernel has no Landlock: %v", err)
+	}
+}
+
+// withoutOTLP clears what the environment says of OTLP.
+func withoutOTLP(t *testing.T) {
+	t.Helper()
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "OTEL_") {
+			t.Setenv(name, "")
+		}
+	}
+}
 
 // envFence makes the test's own program go behind a fence and try what it may do there: it has the directory to work
 // in.
@@ -49,7 +72,7 @@ const (
 
 func makeFenced(t *testing.T) (dir string) {
 	t.Helper()
-	dir = cmdtest.ShortDir(t)
+	dir = mpittest.ShortDir(t)
 	for path, text := range map[string]string{
 		fenceRules: "rules: []\n", fenceOutside: "secret", "tls/archive/cert1.pem": "old",
 		"tls/archive/cert2.pem": "new", "address/address": "here", "made/x/y": "",
@@ -275,7 +298,7 @@ func behindFence() (status int) {
 // TestLandlock: behind the fence that serve puts up, what the exporter needs works, also with files that have been
 // replaced since, and all else is refused, in every thread and in children.
 func TestLandlock(t *testing.T) {
-	cmdtest.NeedLandlock(t)
+	needLandlock(t)
 	for _, test := range []struct {
 		name string
 		user uint32
