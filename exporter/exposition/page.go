@@ -190,9 +190,9 @@ func (p *Page) family(name, help string, kind mapping.Kind, otel otelFamily) *fa
 }
 
 // CountMore counts what is left out time after time, once: by how much it is more than what left says.
-func CountMore(drop func(reason string, n int), left map[string]int, reason string, n int) {
-	if n > left[reason] {
-		drop(reason, n-left[reason])
-		left[reason] = n
+func CountMore[R ~string, N int | uint64](drop func(reason string, n int), left map[string]int, reason R, n N) {
+	if was := left[string(reason)]; int(n) > was {
+		drop(string(reason), int(n)-was)
+		left[string(reason)] = int(n)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 )
 
@@ -19,15 +18,14 @@ type group struct {
 	exposition.Owner
 	id      identity.Identity
 	figures *merge.Group
-	account *budget.Account           // of its series
-	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
-	left    map[string]int            // off the page, as counted there
+	account *budget.Account // of its series
+	left    map[string]int  // off the page, as counted in mpit_exporter_series_dropped_total
 	sheet   *sheet
 }
 
 func newGroup(id identity.Identity) *group {
 	return &group{Owner: exposition.Owner{Place: placeOf(id), Labels: Labels(id)}, id: id, figures: merge.NewGroup(),
-		left: map[string]int{}, dropped: map[mapping.Reason]uint64{}}
+		left: map[string]int{}}
 }
 
 // updateSheet brings the sheet of a group up to date.
@@ -104,10 +102,7 @@ func (b *Board) updateGroup(w *World, members []merge.Member) {
 	g.figures.Update(members, b.cfg.Now())
 	g.account.Settle(g.figures.Weight())
 	for reason, n := range g.figures.Dropped() {
-		if n > g.dropped[reason] {
-			b.cfg.Drop(string(reason), int(n-g.dropped[reason]))
-			g.dropped[reason] = n
-		}
+		exposition.CountMore(b.cfg.Drop, g.left, reason, n)
 	}
 	b.updateSheet(g)
 }
