@@ -68,7 +68,7 @@ func withOwnEnvironment(cmd *exec.Cmd, more ...string) {
 // awaitProgram waits until a process has become its program.
 func awaitProgram(t *testing.T, cmd *exec.Cmd, name string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return own.StatOf(os.DirFS("/proc"), cmd.Process.Pid).Name == name },
+	require.Eventually(t, func() bool { return own.StatOf("/proc", cmd.Process.Pid).Comm == name },
 		2*patience, 10*time.Millisecond)
 }
 
@@ -147,7 +147,7 @@ func TestOwnLeavesTheProgramAlone(t *testing.T) {
 		}
 	}
 	assert.Empty(t, other, "the exporter has them too")
-	status := own.StatOf(os.DirFS("/proc"), pid)
+	status := own.StatOf("/proc", pid)
 	assert.NotEqual(t, cmd.Process.Pid, status.PPID)
 	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	require.NoError(t, err)

@@ -210,8 +210,8 @@ func present(paths []string) []string {
 	})
 }
 
-// raise puts a fence of such rules up, for all threads, for good, as far as the kernel can. The version is that of the kernel's
-// Landlock; 0: it has none, and the error says why.
+// raise puts a fence of such rules up, for all threads, for good, as far as the kernel can. The version is that of the
+// kernel's Landlock; 0: it has none, and the error says why.
 func raise(rules []landlock.Rule) (version int, err error) {
 	version, err = lowlevel.LandlockGetABIVersion()
 	switch {

@@ -39,7 +39,7 @@ func TestOwnIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	dir, err := base.lock(launchOf(nil, host, os.Getpid(), os.DirFS("/proc")))
+	dir, err := base.lock(launchOf(nil, host, os.Getpid(), "/proc"))
 	require.NoError(t, err)
 	defer dir.close()
 	o := &Settings{Enabled: true, parent: parent, patience: 50 * time.Millisecond, otlp: &node.OTLPFlags{}}
