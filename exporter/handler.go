@@ -66,7 +66,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 	format := expfmt.NegotiateAccept(req.Header, formats...)
 	// No lock is held when the client gets its first byte: how fast it reads is nobody else's matter.
-	r, err := h.render(req, format, wayOf(format))
+	l, page, err := h.render(req, format, wayOf(format))
 	if err != nil {
 		result := self.ScrapeFailed
 		if req.Context().Err() != nil {
@@ -78,25 +78,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "gathering metrics failed: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	defer r.release()
-	defer e.lending.add(r.bodies[r.way], w, e.lent)()
+	defer l.release()
+	defer e.lending.add(l.bodies[l.way], w, e.lent)()
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Add("Vary", "Accept, Accept-Encoding")
-	if err := r.send(w, req); err != nil {
+	if err := send(page, w, req); err != nil {
 		e.self.ScrapesDone.WithLabelValues(self.ScrapeAborted).Inc()
 		e.log.Debug("sending metrics failed", "err", err)
 		return
 	}
 	e.self.ScrapesDone.WithLabelValues(self.ScrapeOK).Inc()
 	if req.Method == http.MethodGet {
-		e.delivered(r.ended)
+		e.delivered(l.ended)
 	}
-}
-
-// rendered is the page as one client gets it.
-type rendered struct {
-	*lease
-	response *body.Response // in memory that is lent until release
 }
 
 // wayOf says how the page is written in this format.
@@ -110,17 +104,17 @@ func wayOf(format expfmt.Format) way {
 	return asProtobuf
 }
 
-// render returns the page in this format. The body is shared with others; what comes to it is this client's.
-func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *rendered, err error) {
+// render returns the page in this format, in memory that is lent until the lease is released. The body is shared with
+// others; what comes to it is this client's.
+func (h *handler) render(req *http.Request, format expfmt.Format, w way) (l *lease, r *body.Response, err error) {
 	timeout, said := timeoutOf(req.Header)
 	if said {
 		h.e.self.ScrapeTimeout.Set(timeout.Seconds())
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), scrapeTimeout(timeout, said, h.e.pages.bytes(w)))
 	defer cancel()
-	l, err := h.e.rounds.gather(ctx, w)
-	if err != nil {
-		return nil, err
+	if l, err = h.e.rounds.gather(ctx, w); err != nil {
+		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -144,13 +138,13 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 			continue
 		}
 		if err := encoder.Encode(f); err != nil {
-			return nil, fmt.Errorf("rendering %s: %w", f.GetName(), err)
+			return l, nil, fmt.Errorf("rendering %s: %w", f.GetName(), err)
 		}
 	}
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		own.WriteString("# EOF\n")
 	}
-	return &rendered{l, page.Response(own.Bytes())}, nil
+	return l, page.Response(own.Bytes()), nil
 }
 
 // mergeFamilies merges two lists; where a name stands in both, the first's stays. The result is sorted by name.
@@ -161,17 +155,17 @@ func mergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
 	return slices.CompactFunc(all, func(a, b *dto.MetricFamily) bool { return byName(a, b) == 0 })
 }
 
-// send writes it to the client.
-func (r *rendered) send(w http.ResponseWriter, req *http.Request) error {
+// send writes a page to the client.
+func send(page *body.Response, w http.ResponseWriter, req *http.Request) error {
 	gzipped := httpguts.HeaderValuesContainsToken(req.Header.Values("Accept-Encoding"), "gzip")
 	if gzipped {
 		w.Header().Set("Content-Encoding", "gzip")
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(r.response.Length(gzipped)))
+	w.Header().Set("Content-Length", strconv.Itoa(page.Length(gzipped)))
 	if req.Method == http.MethodHead {
 		return nil
 	}
-	return r.response.WriteTo(w, gzipped)
+	return page.WriteTo(w, gzipped)
 }
 
 // timeoutOf is how long the scraper waits for the page; said is false where it says nothing sensible.

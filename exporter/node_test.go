@@ -49,11 +49,7 @@ func startNode(t *testing.T, cfg Config, change ...func(*Exporter)) *node {
 }
 
 func socketPath(t *testing.T) string {
-	// t.TempDir is too long a name for a socket in some places.
-	dir, err := os.MkdirTemp("", "mpit")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	return filepath.Join(dir, "s")
+	return filepath.Join(mpittest.ShortDir(t), "s")
 }
 
 func startNodeAt(t *testing.T, path string, cfg Config, change ...func(*Exporter)) *node {

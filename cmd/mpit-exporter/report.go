@@ -26,8 +26,6 @@ import (
 
 // reportCommand writes a page about one job, or what has changed between two of its runs.
 type reportCommand struct {
-	name string
-
 	exporter   client.HTTP
 	prometheus string
 	since      time.Duration
@@ -38,9 +36,10 @@ type reportCommand struct {
 	files      []string
 }
 
-func newReportCommand(app *kingpin.Application) *reportCommand {
-	c := &reportCommand{name: "report"}
-	cmd := app.Command(c.name, "Write a page about one job that runs or has just ended: how efficient it is, where its "+
+func newReportCommand(app *kingpin.Application, do commands) {
+	c := &reportCommand{}
+	do["report"] = c.run
+	cmd := app.Command("report", "Write a page about one job that runs or has just ended: how efficient it is, where its "+
 		"time goes, which ranks are late. It asks the exporter of this node, or, for a job over many nodes or one that "+
 		"is over, Prometheus. With a file it shows a report that exec --report has written; with two, and --compare, "+
 		"what has changed from the first to the second.")
@@ -60,7 +59,6 @@ func newReportCommand(app *kingpin.Application) *reportCommand {
 		"place that a running job calls MPI from. It must have been started with exec --calls=sites.").
 		PlaceHolder("FILE").StringVar(&c.pprof)
 	cmd.Arg("file", "Report to show, or two to compare; or a directory REPORT.nodes.").StringsVar(&c.files)
-	return c
 }
 
 func (c *reportCommand) run(ctx context.Context, std cli.Stdio) error {

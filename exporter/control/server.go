@@ -226,10 +226,10 @@ func (s *Server) servePost(ctx context.Context, caller mpit.Peer, w http.Respons
 }
 
 func (s *Server) serveGet(ctx context.Context, caller mpit.Peer, w http.ResponseWriter, r *http.Request) {
-	req, err := queryRequest(r)
+	req, err := RequestOf(r.URL.Query())
 	answer := Answer{Ranks: []RankAnswer{}}
 	if err != nil {
-		err = badRequest("%w", err)
+		err = badRequest("parameter %w", err)
 	} else {
 		answer, err = s.get(ctx, caller, req)
 	}

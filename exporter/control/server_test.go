@@ -351,12 +351,12 @@ func TestParseObject(t *testing.T) {
 		"comm:MPI_COMM_WORLD": {"comm", "MPI_COMM_WORLD"},
 		"MPI_WIN:a:b":         {"MPI_WIN", "a:b"},
 	} {
-		got, err := ParseObject(text)
+		got, err := parseObject(text)
 		require.NoError(t, err)
 		assert.Equal(t, want, *got)
 	}
 	for _, text := range []string{"", "comm", "planet:earth", "no_object:x"} {
-		_, err := ParseObject(text)
+		_, err := parseObject(text)
 		assert.Error(t, err, text)
 	}
 }

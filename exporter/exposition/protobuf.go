@@ -189,7 +189,7 @@ func (w *messageWriter) native(h *mapping.Histogram) {
 }
 
 // makeFields makes fields of the labels, which are an owner's and these.
-func (l *labels) makeFields(o Owner, own []mapping.Label) {
+func (l *labels) makeFields(o *Owner, own []mapping.Label) {
 	w := messageWriter{}
 	for _, label := range withOwner(nil, o, own) {
 		w.message(metricLabel, 1+protowire.SizeBytes(len(label.Name))+1+protowire.SizeBytes(len(label.Value)))

@@ -1,3 +1,10 @@
+// Package otlp pushes what an exporter.Exporter has to a receiver of the OpenTelemetry protocol, over gRPC or HTTP.
+//
+// Whoever imports package exporter alone does not get gRPC with it.
+//
+// A push reads the source once, packs the data into messages that receivers take (batch.go) and sends one after the
+// other with the SDK's exporters (client.go). There is no queue: what could not be sent is contained in the next push,
+// for the source is cumulative.
 package otlp
 
 import (
@@ -16,6 +23,16 @@ import (
 // maxRead is how long reading may take of a push, at most; it is no more than half of the push's time either, so that
 // there is time left to send what has been read.
 const maxRead = 10 * time.Second
+
+// Source is where the data come from: an exporter.OTelReader. Data are gauges, and cumulative sums and histograms with
+// explicit buckets, all of float64 and without exemplars; anything else is not sent. Attributes are text or
+// numbers. Each series stands once in what is read, and what is read belongs to the reader.
+type Source interface {
+	// Read returns all there is. delivered is called when all of it has been accepted.
+	Read(ctx context.Context) (scopes []metricdata.ScopeMetrics, delivered func(), err error)
+	// Ended gets a value when ranks have ended. It is never closed.
+	Ended() <-chan struct{}
+}
 
 // Pusher exports at each interval. Its methods may be called from any goroutine.
 type Pusher struct {

@@ -3,7 +3,6 @@ package body
 import (
 	"bytes"
 	"io"
-	"sync"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -33,20 +32,15 @@ func (r *Response) WriteTo(w io.Writer, gzipped bool) error {
 	return nil
 }
 
-// unpackers are used again: a new one has its window to allocate.
-var unpackers = sync.Pool{New: func() any { return new(gzip.Reader) }}
-
 // unpack writes what it says. Little of it is in memory at a time.
 func (r *Response) unpack(w io.Writer) error {
 	readers := make([]io.Reader, len(r.segments))
 	for i, s := range r.segments {
 		readers[i] = bytes.NewReader(s)
 	}
-	z := unpackers.Get().(*gzip.Reader)
-	defer unpackers.Put(z) // it still refers to this page, whose memory is used again in any case
-	if err := z.Reset(io.MultiReader(readers...)); err != nil {
-		return err
+	z, err := gzip.NewReader(io.MultiReader(readers...))
+	if err == nil {
+		_, err = z.WriteTo(w)
 	}
-	_, err := z.WriteTo(w)
 	return err
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/prometheus/common/version"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/judge"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter"
@@ -45,7 +44,7 @@ type Node struct {
 	socket   *sockets.AgentSocket
 	control  *mpit.Socket // nil: none
 	Exporter *exporter.Exporter
-	reload   *reloader
+	reloads  chan struct{} // has a value unless a reload is under way; empty before Run, closed at its end
 	hangups  <-chan os.Signal
 	Registry *prometheus.Registry // what is known of this process, which OTLP gets too
 	Verdicts *judge.Node          // on the jobs of this node, likewise
@@ -82,7 +81,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	hangups, stopHangups := notifyHangups()
 	n.hangups = hangups
 	n.atEnd(stopHangups)
-	rules, _, err := configuration.Load(flags.configFiles, flags.timerInterval)
+	rules, _, err := LoadRules("--config.file", flags.configFiles, flags.timerInterval)
 	if err != nil {
 		return n, err
 	}
@@ -108,7 +107,7 @@ func Open(ctx context.Context, flags *Flags, options Options, log io.Writer) (n 
 	if err != nil {
 		return n, fmt.Errorf("exporter: %w", err)
 	}
-	n.reload = &reloader{flags: flags, exporter: n.Exporter, logger: n.Logger, turn: make(chan struct{}, 1)}
+	n.reloads = make(chan struct{}, 1)
 	n.Registry, n.Runtime = prometheus.NewRegistry(), prometheus.NewRegistry()
 	n.Registry.MustRegister(n.logs.LostLines(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		versioncollector.NewCollector("mpit_exporter"))
@@ -209,6 +208,3 @@ func (n *Node) ExecCommand() string {
 	}
 	return command + "--"
 }
-
-// Reload reads the rules anew. The error has a line for each mistake: the old rules stay in force.
-func (n *Node) Reload(ctx context.Context) error { return n.reload.now(ctx) }

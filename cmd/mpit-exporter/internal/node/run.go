@@ -76,11 +76,8 @@ func (e *Enclosed) Run(ctx context.Context, f *Front) error {
 
 	f.Ready(true)
 	notify(n.Logger, daemon.SdNotifyReady)
-	n.reload.begin()
-	reloads := begin(ctx, "reloading", failed, func(ctx context.Context) error {
-		n.reload.onHangups(ctx, n.hangups)
-		return nil
-	})
+	n.reloads <- struct{}{} // not before systemd has been told, which may now be told that the exporter is reloading
+	reloads := begin(ctx, "reloading", failed, n.onHangups)
 	var err error
 	select {
 	case <-ctx.Done():
@@ -89,7 +86,8 @@ func (e *Enclosed) Run(ctx context.Context, f *Front) error {
 
 	f.Ready(false)
 	_ = reloads.end()
-	n.reload.end()
+	<-n.reloads // after a reload that is under way
+	close(n.reloads)
 	notify(n.Logger, daemon.SdNotifyStopping)
 	n.Logger.Info("Ending")
 	control.stop()
