@@ -12,8 +12,8 @@ type Site struct {
 }
 
 // Locate has the verdict's sentence say from where ranks have called what it names: as calls under way show it, or
-// else the site of that call where they have waited most. Of a call from several places, or from code without a name, it says
-// nothing.
+// else the site of that call where they have waited most. Of a call from several places, or from code without a name,
+// it says nothing.
 func (r *Report) Locate() {
 	from := map[string]string{}
 	add := func(c Called, at string) {

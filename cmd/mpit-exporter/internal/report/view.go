@@ -86,8 +86,8 @@ func viewOf(r *job.Report) *view {
 }
 
 func (v *view) sections() (all []section) {
-	for _, s := range []section{v.efficiency(), v.phases(), v.underWay(), v.sites(), v.calls(), v.ranks(), v.standOut(), v.sizes(),
-		v.messages(), v.levels()} {
+	for _, s := range []section{v.efficiency(), v.phases(), v.underWay(), v.sites(), v.calls(), v.ranks(), v.standOut(),
+		v.sizes(), v.messages(), v.levels()} {
 		for _, row := range s.Rows {
 			for i, cell := range row.Cells {
 				row.Cells[i] = mapping.OneLine(cell)
