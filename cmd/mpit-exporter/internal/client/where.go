@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/dwarf"
 	"debug/elf"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"os"
@@ -96,8 +97,8 @@ func caller(at codeAt) string {
 	return name + " (" + where + ")"
 }
 
-// Symbolise names the callers in a profile of the API's, as far as their files can be read. The ranks must be the
-// caller's own: others' name files that are better not opened.
+// Symbolise names the callers in a profile of the API's, as far as their files can be read, and says which builds the
+// files are. The ranks must be the caller's own: others' name files that are better not opened.
 func Symbolise(p *profile.Profile) {
 	open := map[*profile.Mapping]*codeFile{}
 	for _, l := range p.Location {
@@ -108,6 +109,7 @@ func Symbolise(p *profile.Profile) {
 		if !known {
 			if f = openCode(l.Mapping.File); f != nil {
 				defer f.close()
+				l.Mapping.BuildID = f.buildID()
 			}
 			open[l.Mapping] = f
 		}
@@ -198,6 +200,20 @@ func openCode(path string) *codeFile {
 }
 
 func (c *codeFile) close() { _ = c.file.Close() }
+
+// buildID is what the linker has called this build of the file, in hexadecimal digits; "": nothing.
+func (c *codeFile) buildID() string {
+	const before, most = 16, 256 // the note's lengths, kind and name, and its size
+	section := c.elf.Section(".note.gnu.build-id")
+	if section == nil || section.Size > most {
+		return ""
+	}
+	note, err := section.Data()
+	if err != nil || len(note) < before {
+		return ""
+	}
+	return hex.EncodeToString(note[before:])
+}
 
 // at is the function that stands at an offset in the file, with its source file and line; what isn't known is empty.
 func (c *codeFile) at(offset uint64) (function, file string, line int) {
