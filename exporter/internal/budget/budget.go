@@ -124,14 +124,6 @@ func (a *Account) tightest() (room int, reason mapping.Reason) {
 	return room, reason
 }
 
-// Left is how much more a rank may have.
-func (a *Account) Left() int {
-	a.budgets.mu.Lock()
-	defer a.budgets.mu.Unlock()
-	room, _ := a.tightest()
-	return room
-}
-
 // Take gives a rank so much more, or nothing, and says why.
 func (a *Account) Take(weight int) mapping.Reason {
 	a.budgets.mu.Lock()
