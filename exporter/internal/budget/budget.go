@@ -30,11 +30,8 @@ type Job struct {
 	UID uint32
 }
 
-// New returns Budgets of which nothing is used.
-func New(l rules.Limits) (*Budgets, error) {
-	b := &Budgets{jobs: map[Job]int{}, users: map[uint32]int{}}
-	return b, b.SetLimits(l)
-}
+// New returns Budgets of which nothing is used, or may be before SetLimits.
+func New() *Budgets { return &Budgets{jobs: map[Job]int{}, users: map[uint32]int{}} }
 
 // SetLimits puts new limits into force, zeros standing for the defaults: for what comes. With an error the old ones
 // stay.

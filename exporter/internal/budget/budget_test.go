@@ -23,8 +23,8 @@ func leftOf(a *Account) int {
 
 // A rank that has more than the limits leave gets nothing, and keeps what it has.
 func TestWhoHasMoreThanTheLimitsKeepsIt(t *testing.T) {
-	b, err := New(rules.Limits{})
-	require.NoError(t, err)
+	b := New()
+	require.NoError(t, b.SetLimits(rules.Limits{}))
 	room, second := b.Open(Job{}), b.Open(Job{})
 	room.Settle(20)
 	second.Settle(20)
@@ -42,8 +42,8 @@ func TestWhoHasMoreThanTheLimitsKeepsIt(t *testing.T) {
 
 // Ranks of several users that come at the same moment have no more together than there may be.
 func TestUsersAtTheSameMomentStayWithinTheLimit(t *testing.T) {
-	b, err := New(rules.Limits{Series: 1000})
-	require.NoError(t, err)
+	b := New()
+	require.NoError(t, b.SetLimits(rules.Limits{Series: 1000}))
 	var coming sync.WaitGroup
 	ranks := make([]*Account, 8)
 	for i := range ranks {
@@ -73,7 +73,8 @@ func TestBudgetsHold(t *testing.T) {
 				SeriesPerUser: small.Draw(t, "user"), SeriesPerRank: small.Draw(t, "rank"),
 			}
 		}
-		b, err := New(draw())
+		b := New()
+		err := b.SetLimits(draw())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,8 +154,8 @@ func TestBudgetsHold(t *testing.T) {
 
 // Users come one after the other, and each takes all there is to get. The last one finds room all the same.
 func TestUsersShareTheSeries(t *testing.T) {
-	b, err := New(rules.Limits{})
-	require.NoError(t, err)
+	b := New()
+	require.NoError(t, b.SetLimits(rules.Limits{}))
 	standard := rules.Limits{}.WithDefaults()
 	for uid := range uint32(8) {
 		for range standard.SeriesPerUser / standard.SeriesPerRank {
