@@ -44,7 +44,8 @@ type rank struct {
 
 	arrived uint64 // rises from rank to rank
 	library mapping.Library
-	since   time.Time // since when the exporter can vouch for what only it counts; zero: since the rank began
+	phases  map[int]string // names of the program's, by their numbers
+	since   time.Time      // since when the exporter can vouch for what only it counts; zero: since the rank began
 	world   *world
 
 	contents *guard.Value[contents]      // what has been taken in of it
@@ -144,6 +145,7 @@ func newRank(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process, ranks in
 		},
 		library: mapping.ParseLibrary(h.LibraryVersion),
 	}
+	r.phases, _ = api.PhaseNames(h.Attributes[api.EnvPhases]) // of one that exec has not refused, none
 	r.contents = guard.New(contents{base: b, rank: r, left: map[string]int{}, comms: api.Comms{Most: mostComms(ranks)}})
 	r.facts.Store(&board.Facts{})
 	r.controls.left = map[string]int{}

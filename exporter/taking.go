@@ -123,6 +123,9 @@ func (c *contents) countCalls(s *mpit.Sample) {
 		cpu = was.CPU
 	}
 	now := api.CallsOf(s, c.spent.Seconds(), cpu)
+	if now.Phases = api.PhasesOf(s.UnderWay, c.rank.phases); now.Phases == nil && c.facts.Calls != nil {
+		now.Phases = c.facts.Calls.Phases // of a connection before
+	}
 	told := *s
 	if s.Status != mpit.SampleBusy && s.Monotonic < c.clock { // of an earlier connection: newer numbers stand
 		told.Layout, told.Comms = nil, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // execCommand replaces itself with a program that runs under the agent.
@@ -62,6 +63,9 @@ func (c *execCommand) run(ctx context.Context, std cli.Stdio) error {
 	}
 	if err := c.own.Check(c.settings.Socket); err != nil {
 		return err
+	}
+	if _, err := api.PhaseNames(preload.Environment(env).Get(api.EnvPhases)); err != nil {
+		return cli.Usagef("exec: %w", err)
 	}
 	if c.own.Reports() {
 		c.settings.NeedCalls(env)

@@ -108,6 +108,22 @@ func (g *graph) deadlock() (finding, bool) {
 	return f, true
 }
 
+// inCycle says which ranks have waited for one another for a second: too short to tell that from messages on their way.
+func (r *Report) inCycle() string {
+	var all []*Rank
+	waiting, inCall := 0, func(of *Rank) bool { return of.isBlockedFor(api.LongCallTime.Seconds()) }
+	for i := range r.Ranks {
+		if all = append(all, &r.Ranks[i]); inCall(all[i]) {
+			waiting++
+		}
+	}
+	if waiting < 2 {
+		return ""
+	}
+	g := newGraph(all, r.Calls, inCall)
+	return g.chain(g.waitsOf(g.core()))
+}
+
 // blames says that it's known of a collective who should have come: those that have ended or are in MPI_Finalize, or
 // the fewer. Who these are isn't known where not all members are seen.
 func (g *graph) blames(w *wait) bool {

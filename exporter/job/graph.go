@@ -53,10 +53,10 @@ func (w *wait) isMessage() bool {
 	return w.call.Number == 0 && (len(w.call.Peers) > 0 || w.call.AnySource)
 }
 
-// newGraph makes the graph of all that is known of a job's ranks at one moment, and of the calls that they have made.
-// The ranks have been asked within less than Waiting: calls that have lasted for so long were all under way when the
-// first of them was.
-func newGraph(ranks []*Rank, calls []Call) *graph {
+// newGraph makes the graph of all that is known of a job's ranks at one moment, of the calls that they have made, and
+// of which are blocked. The ranks have been asked within less than Waiting: calls that have lasted for so long were all
+// under way when the first of them was.
+func newGraph(ranks []*Rank, calls []Call, blocked func(*Rank) bool) *graph {
 	g := &graph{ranks: ranks, calls: map[Called]*Call{}, number: map[int]int{}, groups: map[string]*group{},
 		of: make([][]*wait, len(ranks)), free: make([]bool, len(ranks))}
 	for i, r := range ranks {
@@ -71,7 +71,7 @@ func newGraph(ranks []*Rank, calls []Call) *graph {
 	g.addGroups()
 	same := map[operation]*wait{}
 	for i, r := range ranks {
-		if r.isBlocked() {
+		if blocked(r) {
 			for t := range r.Threads {
 				g.addWait(i, r.Threads[t].Call, same)
 			}

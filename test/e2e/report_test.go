@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	reports "github.com/mpit-exporter/mpit-exporter/exporter/job"
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
@@ -142,6 +143,42 @@ func TestWorkThatNobodySharesOut(t *testing.T) {
 			r := reportIn(t, []byte(answer.Stdout))
 			assert.InDelta(t, (4+4+16+4.7)/(4*16), r.Verdict.Efficiency.Parallel, 0.04, r.Verdict.Text)
 			assert.Equal(t, 2, r.Verdict.Late.Rank, r.Verdict.Text)
+		})
+	}
+}
+
+// Two phases of opposite imbalance: over all time the load is balanced, and the report says that it isn't in either.
+func TestPhasesOfAReport(t *testing.T) {
+	t.Parallel()
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(suite.Dir(t), "report.json")
+			result := suite.Run(t, harness.Job{MPI: mpi, Ranks: 2, Program: "phases.c", Exec: []string{"--report=" + file,
+				"--own.dir=" + suite.Dir(t)}, Env: []string{"MPIT_PHASES=3=assembly,4=solver"}}).Finish(t)
+			require.Zero(t, result.Status, result.Stderr)
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			var r struct {
+				Verdict struct {
+					Efficiency reports.Efficiency `json:"efficiency"`
+				} `json:"verdict"`
+				Phases []reports.Phase `json:"phases"`
+			}
+			require.NoError(t, json.Unmarshal(text, &r))
+			assert.InDelta(t, 1, r.Verdict.Efficiency.LoadBalance, 0.1)
+			assert.InDelta(t, 0.5, r.Verdict.Efficiency.Parallel, 0.1)
+			require.Len(t, r.Phases, 2)
+			for _, p := range r.Phases {
+				assert.InDelta(t, 0.5, p.Efficiency.LoadBalance, 0.1, p.Name)
+				assert.InDelta(t, 0.5, p.Efficiency.Parallel, 0.1, p.Name)
+				require.NotNil(t, p.Late, p.Name)
+				assert.Equal(t, map[string]int{"assembly": 0, "solver": 1}[p.Name], p.Late.Rank, p.Name)
+			}
+			shown := suite.Start(t, []string{suite.Binary(), "report", file}, nil).Wait(t)
+			require.Zero(t, shown.Status, shown.Stderr)
+			assert.Regexp(t, `(?m)^assembly .* rank 0 on \S+, [45]\d % of the time$`, shown.Stdout)
+			assert.Contains(t, shown.Stdout, "ranks with less to do in one phase have more in another")
 		})
 	}
 }
