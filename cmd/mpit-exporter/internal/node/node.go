@@ -177,8 +177,8 @@ func (n *Node) Close() error {
 	return errors.Join(failed...)
 }
 
-// enclose logs what has been opened, and raises the sandbox. needs are those of the command, besides what the node needs
-// itself.
+// enclose logs what has been opened, and raises the sandbox. needs are those of the command, besides what the node
+// needs itself.
 func (n *Node) enclose(needs Needs) error {
 	control, endpoint := "none", "none"
 	needs.Rules = n.flags.configFiles
