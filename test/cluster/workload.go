@@ -14,7 +14,8 @@ import (
 type workload struct {
 	random *rand.Rand
 	nodes  int
-	gap    float64 // factor of the times between arrivals
+	gap    float64                                            // factor of the times between arrivals
+	draw   func(*rand.Rand) (width int, length time.Duration) // other jobs than the model's, unless nil
 }
 
 // The model's figures. The widths are logarithms to base 2, the durations natural ones, of seconds.
@@ -34,7 +35,12 @@ const (
 
 // newWorkload is that of a machine of so many nodes, which its jobs would keep busy for such a share of the time.
 func newWorkload(seed uint64, nodes int, load float64) *workload {
-	w := &workload{random: rand.New(rand.NewPCG(seed, 0)), nodes: nodes, gap: 1}
+	return newWorkloadOf(seed, nodes, load, nil)
+}
+
+// newWorkloadOf has jobs of another kind.
+func newWorkloadOf(seed uint64, nodes int, load float64, draw func(*rand.Rand) (int, time.Duration)) *workload {
+	w := &workload{random: rand.New(rand.NewPCG(seed, 0)), nodes: nodes, gap: 1, draw: draw}
 	const draws = 200_000
 	var gaps, work float64
 	for range draws {
@@ -48,6 +54,9 @@ func newWorkload(seed uint64, nodes int, load float64) *workload {
 
 // job is a job's width in nodes and its length.
 func (w *workload) job() (width int, length time.Duration) {
+	if w.draw != nil {
+		return w.draw(w.random)
+	}
 	width = 1
 	if kind := w.random.Float64(); kind > serial {
 		full := math.Log2(float64(w.nodes))
