@@ -68,8 +68,9 @@ func (g *graph) wrongProgram() (finding, bool) {
 		verb = ""
 	}
 	f.text += fmt.Sprintf("as collective %d on %s", wrong.number, mapping.OneLine(g.groups[wrong.comm].Name))
-	if few := in[wrong][whats[0]]; len(few) < len(in[wrong][whats[1]]) {
-		f.ranks = few
+	// Of those that have left, or aren't seen, it isn't known what they were in.
+	if 2*len(in[wrong][whats[len(whats)-1]]) > g.groups[wrong.comm].Size {
+		f.ranks = in[wrong][whats[0]]
 	}
 	return f, true
 }
@@ -101,7 +102,7 @@ func (g *graph) deadlock() (finding, bool) {
 	if most == nil {
 		f.text = probably + g.chain(waits)
 	} else {
-		f.ranks = g.behind(most)
+		f.ranks = g.first(g.behind(most))
 		f.text = probably + g.isBehind(f.ranks, most)
 	}
 	f.text += ", for " + seconds(shortest)
@@ -188,6 +189,27 @@ func (g *graph) behind(w *wait) []int {
 	return slices.DeleteFunc(slices.Clone(w.targets), func(i int) bool { return g.free[i] })
 }
 
+// first are those of some ranks that wait for no other one of them; all, if each does.
+func (g *graph) first(ranks []int) []int {
+	in := map[int]bool{}
+	for _, i := range ranks {
+		in[i] = true
+	}
+	waits := map[*wait]bool{}
+	of := slices.DeleteFunc(slices.Clone(ranks), func(i int) bool {
+		return slices.ContainsFunc(g.of[i], func(w *wait) bool {
+			if _, known := waits[w]; !known {
+				waits[w] = w.definite() && slices.ContainsFunc(w.targets, func(t int) bool { return in[t] })
+			}
+			return waits[w]
+		})
+	})
+	if len(of) == 0 {
+		return ranks
+	}
+	return of
+}
+
 // isBehind says where ranks are that a collective waits for.
 func (g *graph) isBehind(ranks []int, w *wait) string {
 	comm := g.groups[w.call.Comm]
@@ -252,7 +274,8 @@ func (g *graph) waiting() (finding, bool) {
 	// A rank that waits itself isn't to blame, unless it isn't known for whom. One that waits for a rank that isn't seen
 	// isn't either.
 	last := func(rank int) bool {
-		return len(g.of[rank]) == 0 || len(g.of[rank][0].targets) == 0 && !g.of[rank][0].unseen
+		return (len(g.suspects) == 0 || g.suspects[g.ranks[rank]]) &&
+			!slices.ContainsFunc(g.of[rank], func(w *wait) bool { return len(w.targets) > 0 || w.unseen })
 	}
 	worst, held := -1, []int(nil)
 	for _, rank := range slices.Sorted(maps.Keys(to)) {
@@ -275,7 +298,7 @@ func (g *graph) waiting() (finding, bool) {
 	if !w.certain && !w.isMessage() || len(g.of[worst]) > 0 {
 		f.text += "probably "
 	}
-	f.ranks = slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last(t) })
+	f.ranks = g.short.first(slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last(t) }))
 	f.text += "for " + g.list(f.ranks)
 	if len(f.ranks) == 1 {
 		f.text += " on " + mapping.OneLine(g.ranks[worst].Node) + ", which " + g.ranks[worst].does()

@@ -15,7 +15,7 @@ import (
 type communicator struct {
 	kind, name string
 	id         string // empty: not known
-	size       int
+	size       int    // -1: the rank has several of that name
 }
 
 // on is the communicator, window or file of a rank's call.
@@ -24,7 +24,7 @@ func (r *Rank) on(c Called) communicator {
 	for i := range r.Comms {
 		if comm := &r.Comms[i]; c.Kind == "comm" && comm.Name == c.Object {
 			if of.id != "" {
-				return communicator{kind: c.Kind, name: c.Object} // there are several
+				return communicator{kind: c.Kind, name: c.Object, size: -1} // there are several
 			}
 			of.id, of.size = comm.ID, comm.Size
 		}
@@ -199,11 +199,14 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *la
 		lost[i] = 1 - of(part[i])
 	}
 	at, share := standsOut(lost)
-	if at < 0 || share < noted {
+	if at < 0 || !r.mayName(part[at]) {
 		return nil
 	}
 	by := part[at]
-	call, _ := r.most(part, by)
+	call, _, elsewhere := r.most(part, by)
+	if share -= elsewhere; share < noted {
+		return nil
+	}
 	found := &late{lateRank(by, by.busyWith(), share), call, len(part) > 2 || len(r.Ranks) < r.Job.WorldSize, false}
 	if found.Useful = useful; !useful {
 		found.Why = "waits least for others"
@@ -233,6 +236,9 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 		for _, i := range call.callers(index) {
 			of := part[i]
 			to := of.on(call.Called)
+			if to.size < 0 {
+				continue
+			}
 			if on[to] == nil {
 				on[to] = &spent{map[int]float64{}, call}
 			}
@@ -247,7 +253,7 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 		}
 		at, share := standsOut(lost)
 		share *= float64(len(members)) / float64(len(part))
-		if at < 0 || share < noted || to.id != "" && to.size != len(members) {
+		if at < 0 || share < noted || to.id != "" && to.size != len(members) || !r.mayName(part[members[at]]) {
 			continue
 		}
 		if by := part[members[at]]; worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {
@@ -260,8 +266,8 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 }
 
 // most is the call in which ranks have spent most time, but for one that they wait for (nil: none), on an object that
-// it has called on, too; nil: none.
-func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
+// it has called on, too; nil: none. elsewhere is the share of their time in calls on communicators that it isn't in.
+func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds, elsewhere float64) {
 	index, shared := placesOf(part), map[[2]string]bool{{}: true} // by kind and name
 	for c := range r.Calls {
 		call := &r.Calls[c]
@@ -272,9 +278,10 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 			shared[[2]string{call.Kind, call.Object}] = true
 		}
 	}
-	finalize := 0.0
+	finalize, total := 0.0, 0.0
 	for _, of := range part {
 		finalize += of.Time[api.Finalize]
+		total += of.Time.Sum()
 	}
 	if finalize > 0 {
 		most, seconds = &Call{Called: Called{Function: finalizes}}, finalize
@@ -285,8 +292,11 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 			spent = call.Seconds
 		}
 		for _, i := range call.callers(index) {
-			if of := part[i]; of != late && (late == nil || shared[[2]string{call.Kind, call.Object}] &&
-				of.on(call.Called) == late.on(call.Called)) {
+			switch of := part[i]; {
+			case late != nil && of.callsWithout(late, call.Called):
+				elsewhere += call.ranks[of.who()] / total
+			case of != late && (late == nil || shared[[2]string{call.Kind, call.Object}] &&
+				of.on(call.Called) == late.on(call.Called)):
 				spent += call.ranks[of.who()]
 			}
 		}
@@ -294,7 +304,7 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 			most, seconds = call, spent
 		}
 	}
-	return most, seconds
+	return most, seconds, elsewhere
 }
 
 // usage is how ranks use their cores and MPI.

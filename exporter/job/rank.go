@@ -149,15 +149,22 @@ func (r *Rank) isUnknown() bool {
 // mostThreads is how many threads an agent tells of at most: of a rank with so many there may be more.
 const mostThreads = 8
 
-// isBlocked says that no thread of the rank does anything: each has been in one call for long, and the process uses no
+// isBlocked says that the rank has stayed in its calls for long.
+func (r *Rank) isBlocked() bool { return !r.silent() && r.stays(r.isLong) }
+
+// mayBeBlocked says that the rank may get stuck in its calls, or, if it doesn't answer, that it may still be in them.
+func (r *Rank) mayBeBlocked() bool {
+	return r.stays(func(seconds float64) bool { return r.silent() || seconds >= api.LongCallTime.Seconds() })
+}
+
+// stays says that no thread of the rank does anything: each has been in one call for long, and the process uses no
 // more of the processors than they spin away. Where threads aren't known nothing is.
-func (r *Rank) isBlocked() bool {
-	if r.ended() || r.silent() || len(r.Threads) == 0 || len(r.Threads) >= mostThreads ||
-		r.cores > float64(len(r.Threads))+0.2 {
+func (r *Rank) stays(isLong func(seconds float64) bool) bool {
+	if r.ended() || len(r.Threads) == 0 || len(r.Threads) >= mostThreads || r.cores > float64(len(r.Threads))+0.2 {
 		return false
 	}
 	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool {
-		return t.Call == nil || !r.isLong(t.Call.Seconds) || isOfFile(t.Call.Function)
+		return t.Call == nil || !isLong(t.Call.Seconds) || isOfFile(t.Call.Function)
 	})
 }
 
@@ -177,6 +184,18 @@ func operationOf(c *api.CallUnderWay) operation {
 		o.tag = *c.Tag
 	}
 	return o
+}
+
+// callsWithout says that a call of the rank is on a communicator that another rank isn't in.
+func (r *Rank) callsWithout(other *Rank, call Called) (without bool) {
+	for i := range r.Comms {
+		if id := r.Comms[i].ID; call.Kind == "comm" && call.Object == r.Comms[i].Name {
+			if without = len(other.Comms) > 0; slices.ContainsFunc(other.Comms, func(c api.Comm) bool { return c.ID == id }) {
+				return false
+			}
+		}
+	}
+	return without
 }
 
 // isIn says whether a thread of the rank is in the same operation.

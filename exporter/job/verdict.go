@@ -89,7 +89,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	for _, of := range part {
 		total += of.Time.Sum()
 	}
-	call, share := r.most(part, nil)
+	call, share, _ := r.most(part, nil)
 	if share /= total; call != nil {
 		where = " in " + call.where()
 	}
@@ -98,7 +98,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	case len(use.short) > 1 || len(use.short) > 0 && !isLate:
 		v.State, v.Late = NoCore, nil
 		which := units.Count(len(use.short), "rank")
-		if len(use.short) < len(part) {
+		if len(use.short) < len(part) && (len(use.short) > 1 || r.mayName(use.short[0])) {
 			which = ranksOf(use.short)
 		} else {
 			late = ""
@@ -125,7 +125,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		case late != "":
 		case in != "":
 			late = "; " + in
-		case len(part) == 1:
+		case len(part) == 1 || len(r.suspects) > 0:
 		case len(r.Ranks) < r.Job.WorldSize:
 			late = fmt.Sprintf(", and none of the %d ranks that are observed, of %d, is late", len(r.Ranks), r.Job.WorldSize)
 		case e.LoadBalance < Efficient:
@@ -301,7 +301,9 @@ func (r *Report) stuck(ranks []Rank, v *Verdict) bool {
 		all[i] = &ranks[i]
 	}
 	slices.SortStableFunc(all, func(a, b *Rank) int { return cmp.Compare(a.Rank, b.Rank) }) // for sentences
-	if f, found := newGraph(all, r.Calls).find(); found {
+	g := newGraph(all, r.Calls)
+	r.suspects = g.suspects
+	if f, found := g.find(); found {
 		v.State, v.Text = f.state, f.text
 		if len(f.ranks) == 1 {
 			by := all[f.ranks[0]]

@@ -140,6 +140,9 @@ func (k *Kind) ScoreOf(d Draw, said []Said) Score {
 		}
 		if j.Outcome > score.Outcome {
 			score.Judgement = j
+			if j.Outcome == Wrong {
+				score.Why += fmt.Sprintf(" after %.0f s: %s: %s", s.Second, s.State, s.Text)
+			}
 		}
 		switch {
 		case full.Outcome != Right:
