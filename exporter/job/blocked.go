@@ -52,7 +52,7 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 	v.Text = fmt.Sprintf("%s %s been in %s for %s", who, plural(len(in), "has", "have"), place, seconds(shortest))
 	by := r.missing(in, elsewhere)
 	switch {
-	case by != nil && one && r.mayName(by):
+	case by != nil && one && r.suspects.allow(by):
 		v.Late = new(lateRank(by, by.does(), 0))
 		v.Text += fmt.Sprintf(", probably waiting for rank %d on %s, which %s", by.Rank, v.Late.Node, v.Late.Why)
 	case len(elsewhere) > 0:
@@ -70,29 +70,20 @@ func (r *Report) missing(in, elsewhere []*Rank) (by *Rank) {
 	if long == nil || isOfOtherWorlds(long.Function) {
 		return nil
 	}
-	takesPart := func(by *Rank) bool {
-		return !slices.ContainsFunc(in, func(of *Rank) bool { return !of.mayWaitFor(by) })
-	}
-	if len(in) == 1 && r.Job.WorldSize == 2 && len(elsewhere) == 1 && takesPart(elsewhere[0]) {
-		return elsewhere[0]
-	}
-	if long.Object == "" || long.Object == mapping.Unnamed || !isCollective(long.Function) {
-		return nil
-	}
+	isNamed := long.Object != "" && long.Object != mapping.Unnamed && isCollective(long.Function)
+	onIt := slices.DeleteFunc(slices.Clone(r.Calls), func(c Call) bool {
+		return !isNamed || c.Kind != long.Kind || c.Object != long.Object
+	})
 	for _, of := range elsewhere {
-		for c := range r.Calls {
-			call := &r.Calls[c]
-			if call.Kind != long.Kind || call.Object != long.Object || by == of {
-				continue
-			}
-			if _, calls := call.ranks[of.who()]; !calls || !takesPart(of) {
-				continue
-			}
-			if by != nil {
-				return nil
-			}
-			by = of
+		isOneOfTwo := len(in) == 1 && r.Job.WorldSize == 2 && len(elsewhere) == 1
+		calls := isOneOfTwo || slices.ContainsFunc(onIt, func(c Call) bool { _, has := c.ranks[of.who()]; return has })
+		if !calls || slices.ContainsFunc(in, func(r *Rank) bool { return !r.mayWaitFor(of) }) {
+			continue
 		}
+		if by != nil {
+			return nil
+		}
+		by = of
 	}
 	return by
 }
@@ -114,9 +105,6 @@ func (r *Rank) mayWaitFor(by *Rank) bool {
 		})
 	})
 }
-
-// mayName says that a rank can be named, although others may be in a deadlock.
-func (r *Report) mayName(by *Rank) bool { return len(r.suspects) == 0 || r.suspects[by] }
 
 // placeOf is the call that ranks are in, or how many there are.
 func placeOf(ranks []*Rank) (place string, one bool) {

@@ -191,18 +191,16 @@ func (g *graph) behind(w *wait) []int {
 
 // first are those of some ranks that wait for no other one of them; all, if each does.
 func (g *graph) first(ranks []int) []int {
-	in := map[int]bool{}
+	held := map[*wait]bool{}
+	in := make([]bool, len(g.ranks))
 	for _, i := range ranks {
 		in[i] = true
 	}
-	waits := map[*wait]bool{}
+	for _, w := range g.waits {
+		held[w] = w.definite() && slices.ContainsFunc(w.targets, func(t int) bool { return in[t] })
+	}
 	of := slices.DeleteFunc(slices.Clone(ranks), func(i int) bool {
-		return slices.ContainsFunc(g.of[i], func(w *wait) bool {
-			if _, known := waits[w]; !known {
-				waits[w] = w.definite() && slices.ContainsFunc(w.targets, func(t int) bool { return in[t] })
-			}
-			return waits[w]
-		})
+		return slices.ContainsFunc(g.of[i], func(w *wait) bool { return held[w] })
 	})
 	if len(of) == 0 {
 		return ranks
@@ -274,7 +272,7 @@ func (g *graph) waiting() (finding, bool) {
 	// A rank that waits itself isn't to blame, unless it isn't known for whom. One that waits for a rank that isn't seen
 	// isn't either.
 	last := func(rank int) bool {
-		return (len(g.suspects) == 0 || g.suspects[g.ranks[rank]]) &&
+		return g.suspects.allow(g.ranks[rank]) &&
 			!slices.ContainsFunc(g.of[rank], func(w *wait) bool { return len(w.targets) > 0 || w.unseen })
 	}
 	worst, held := -1, []int(nil)

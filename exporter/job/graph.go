@@ -20,10 +20,15 @@ type graph struct {
 	free  []bool
 	edges int // targets of all waits
 	// short is the graph of calls that have just begun to last, and of what silent ranks were in. nil: there are none.
-	short *graph
-	// suspects may be deadlocked: then no other rank is named, as what they wait for isn't known yet. nil: none may be.
-	suspects map[*Rank]bool
+	short    *graph
+	suspects suspects
 }
+
+// suspects are ranks that may be deadlocked. Until that is known no other one is named.
+type suspects map[*Rank]bool
+
+// allow says that a rank can be named.
+func (s suspects) allow(by *Rank) bool { return len(s) == 0 || s[by] }
 
 // group is a communicator, as far as its members are seen.
 type group struct {
@@ -65,9 +70,6 @@ func newGraph(ranks []*Rank, calls []Call) *graph {
 	if slices.ContainsFunc(ranks, (*Rank).mayBeBlocked) {
 		g.short = graphOf(ranks, calls, (*Rank).mayBeBlocked)
 		for _, i := range g.short.core() {
-			if g.suspects == nil {
-				g.suspects = map[*Rank]bool{}
-			}
 			g.suspects[ranks[i]] = true
 		}
 	}
@@ -77,7 +79,7 @@ func newGraph(ranks []*Rank, calls []Call) *graph {
 // graphOf makes the graph of ranks some of which are blocked.
 func graphOf(ranks []*Rank, calls []Call, isBlocked func(r *Rank) bool) *graph {
 	g := &graph{ranks: ranks, calls: map[Called]*Call{}, number: map[int]int{}, groups: map[string]*group{},
-		of: make([][]*wait, len(ranks)), free: make([]bool, len(ranks))}
+		of: make([][]*wait, len(ranks)), free: make([]bool, len(ranks)), suspects: suspects{}}
 	for i, r := range ranks {
 		if _, twice := g.number[r.Rank]; twice {
 			i = -1

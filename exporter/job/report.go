@@ -43,8 +43,8 @@ type Report struct {
 	// LeftOut is how many ranks and series the exporters have left out of their answers.
 	LeftOut int `json:"left_out,omitempty"`
 
-	was      string         // the state of the job a moment ago; empty: not known
-	suspects map[*Rank]bool // as a graph has them
+	was      string // the state of the job a moment ago; empty: not known
+	suspects suspects
 }
 
 // Job is what its ranks say of it.

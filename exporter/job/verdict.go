@@ -98,7 +98,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	case len(use.short) > 1 || len(use.short) > 0 && !isLate:
 		v.State, v.Late = NoCore, nil
 		which := units.Count(len(use.short), "rank")
-		if len(use.short) < len(part) && (len(use.short) > 1 || r.mayName(use.short[0])) {
+		if len(use.short) < len(part) && (len(use.short) > 1 || r.suspects.allow(use.short[0])) {
 			which = ranksOf(use.short)
 		} else {
 			late = ""
