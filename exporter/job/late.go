@@ -160,8 +160,11 @@ func lateRank(by *Rank, why string, share float64) LateRank {
 }
 
 // late finds the rank that others wait for: of the members of a communicator in its collectives, or else of all by what
-// it doesn't wait. nil: none stands out.
+// it doesn't wait. nil: none stands out, or the job has just started, with ranks that come one after the other.
 func (r *Report) late(part []*Rank) (worst *late) {
+	if r.hasJustStarted(part) {
+		return nil
+	}
 	for _, found := range []*late{r.lateOnOne(part), r.lateBy(part, (*Rank).Useful, true),
 		r.lateBy(part, (*Rank).Busy, false)} {
 		if found != nil && (worst == nil || worst.Share < Late && found.Share > worst.Share &&
@@ -170,6 +173,11 @@ func (r *Report) late(part []*Rank) (worst *late) {
 		}
 	}
 	return worst
+}
+
+// hasJustStarted says that ranks still run and have been observed for less than half the time that a window has.
+func (r *Report) hasJustStarted(part []*Rank) bool {
+	return r.Job.Ended == nil && part[0].Time.Sum() < Waiting.Seconds()/2
 }
 
 // standsOut is which of some ranks has lost clearly less time than all others, and how much the mean one has lost

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -124,6 +125,21 @@ func TestNames(t *testing.T) {
 			}
 			assert.Equal(t, c.want, late, v.Text)
 		})
+	}
+}
+
+// Ranks start one after the other: that is no trouble yet, but in a run that is over it was.
+func TestNoNameAtTheStart(t *testing.T) {
+	for observed, want := range map[float64]string{3: Communication, 6: LateRanks} {
+		ranks := []Rank{collectives(0, 0).member("world", 2, 1), collectives(1, 0).member("world", 2, 1)}
+		ranks[0].Time, ranks[1].Time = api.StateSeconds{api.Outside: observed}, api.StateSeconds{api.Collective: observed}
+		call := calls("MPI_Comm_split", "world", 2, map[int]float64{0: 0, 1: observed})
+		v := verdictOf(slices.Clone(ranks), call)
+		assert.Equal(t, want, v.State, "%g s: %s", observed, v.Text)
+		assert.Equal(t, want == LateRanks, v.Late != nil, v.Text)
+		assert.NotContains(t, v.Text, "rank is late")
+		over := &Report{Ranks: ranks, Calls: []Call{call}, Job: Job{WorldSize: 2, Ended: new(time.Time)}}
+		assert.Equal(t, LateRanks, over.verdict().State)
 	}
 }
 

@@ -125,7 +125,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		case late != "":
 		case in != "":
 			late = "; " + in
-		case len(part) == 1 || len(r.suspects) > 0:
+		case len(part) == 1 || len(r.suspects) > 0 || r.hasJustStarted(part):
 		case len(r.Ranks) < r.Job.WorldSize:
 			late = fmt.Sprintf(", and none of the %d ranks that are observed, of %d, is late", len(r.Ranks), r.Job.WorldSize)
 		case e.LoadBalance < Efficient:
