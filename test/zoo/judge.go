@@ -37,7 +37,8 @@ type Judgement struct {
 
 // words are what the present verdict's words stand for in the table of states.
 var words = map[string][]string{
-	"waiting": {"deadlock", "waits for a rank", "wrong program"},
+	"waiting":      {"deadlock", "waits for a rank", "wrong program"},
+	"cannot go on": {"deadlock", "wrong program"},
 }
 
 // meanings are the states that a screen's word may stand for.

@@ -270,7 +270,7 @@ func topSaid(text string, second float64) Said {
 }
 
 // ofAlert is the state that an alert stands for.
-var ofAlert = map[string]string{"MPIJobHung": "deadlock", "MPIJobWaitsForRank": "waiting",
+var ofAlert = map[string]string{"MPIJobHung": "cannot go on", "MPIJobWaitsForRank": "waiting",
 	"MPIRankStuck": "waits for a rank",
 	"MPIRanksLate": "waits for a rank", "MPIRankGone": "crashed", "MPIRanksWaitForOne": "late rank",
 	"MPIJobMostlyInMPI": "communication"}
