@@ -87,8 +87,13 @@ func (g *graph) deadlock() (finding, bool) {
 		if !w.certain || slices.ContainsFunc(w.ranks, g.mayHaveMore) {
 			probably = "probably: "
 		}
-		// A large message over a slow network looks the same. A rank in MPI_Finalize never comes back.
-		if w.call.Number == 0 && w.call.Function != finalizes && w.shortest < Cycle.Seconds() {
+		// A large message over a slow network looks the same, the longer if it may be on its way beside the calls. A rank in
+		// MPI_Finalize never comes back.
+		least := Cycle
+		if w.isMessage() && slices.ContainsFunc(w.targets, func(i int) bool { return g.ranks[i].Ahead }) {
+			least = Hung
+		}
+		if w.call.Number == 0 && w.call.Function != finalizes && w.shortest < least.Seconds() {
 			return finding{}, false
 		}
 	}

@@ -155,6 +155,7 @@ func (m *maker) addSeries(by who, rank *Rank, v *api.VariableValues, s api.Serie
 		calls, _ := number(s.Count)
 		c.Calls += calls
 		c.add(by, seconds)
+		rank.Ahead = rank.Ahead || calls > 0 && isRequest(c.Function)
 	case v.Metric == "mpit_call_bytes_total":
 		if bytes, known := number(s.Value); known && bytes > 0 {
 			m.callOf(calledBy(s.Labels)).addBytes(s.Labels["direction"], bytes)

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -12,8 +13,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
 )
 
 // since is the call, after so many seconds.
@@ -125,6 +128,31 @@ func TestNames(t *testing.T) {
 			}
 			assert.Equal(t, c.want, late, v.Text)
 		})
+	}
+}
+
+// A transfer that takes minutes is no deadlock: each rank has sent without waiting, and receives.
+func TestLongTransfer(t *testing.T) {
+	for seconds, want := range map[float64]string{59: Waits, 61: Waits, 299: Waits, 301: Deadlock} {
+		list := api.ValueList{Time: jobtest.Began}
+		for rank := range 2 {
+			of := jobtest.RankOf(rank, "node1", 300)
+			of.Rank.Ended, of.Rank.State, of.Rank.EndReason, of.Rank.WorldSize = nil, "up", "", 2
+			of.Rank.Calls.State = api.StateSeconds{api.Wait: seconds}
+			of.Rank.Calls.Threads = []api.Thread{{Main: true, Call: since(message("MPI_Recv", 1, 1-rank), seconds)}}
+			of.Rank.Calls.Running = seconds
+			of.Rank.Calls.Long = &api.LongCall{Function: "MPI_Recv", Kind: "comm", Object: "halo"}
+			of.Variables = append(of.Variables, api.VariableValues{Metric: "mpit_call_time_seconds", Series: []api.SeriesValue{{
+				Labels: map[string]string{"function": "MPI_Isend", "comm": "halo"}, Count: "3", Sum: "0.1"}}})
+			list.Ranks = append(list.Ranks, of)
+		}
+		reports := Of([]api.ValueList{list}, nil)
+		assert.Equal(t, want, reports[0].Verdict.State, "%g s: %s", seconds, reports[0].Verdict.Text)
+		text, err := json.Marshal(reports[0])
+		require.NoError(t, err)
+		read, err := Read(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, Merge([]*Report{read})[0].Verdict.State, "as the judge has it")
 	}
 }
 

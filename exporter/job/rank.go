@@ -38,6 +38,8 @@ type Rank struct {
 	Functions []FunctionTime `json:"functions,omitempty"`
 	// ThreadLevel is MPI's: "multiple" and "serialized" programs may have threads that no agent tells of.
 	ThreadLevel string `json:"thread_level,omitempty"`
+	// Ahead says that it has nonblocking messages: one that others wait for may be on its way.
+	Ahead bool `json:"sends_ahead,omitempty"`
 
 	cores float64 // how many it used on average in a report on an interval; 0: not known
 	step  float64 // seconds in which its job begins a collective: what lasts no longer isn't blocked; 0: not known
