@@ -142,9 +142,9 @@ func jobWho() []*panel {
 	heat := heatOfRanks("Useful time, rank by rank", "Dark is useful time, light is time in MPI. Even columns are an "+
 		"even job; a dark row among light ones is a rank that the others wait for. Each is of five minutes.",
 		"percentunit", "Blues", "topk").
-		query(fmt.Sprintf("%s\nand on (rank) topk(%d, %s)", maxBy("rank", useful), mostRanks,
-			maxBy("rank", "avg_over_time("+useful+atTheEnd+")")), "{{rank}}").between(0, 1).size(12, 12)
-	heat.MaxDataPoints = 100 // the most expensive query: at 150 points, 7 days of 4,096 ranks take 2.1 s of CPU
+		query(maxBy("rank", fmt.Sprintf("%s and on (rank) topk(%d, avg_over_time(%[1]s[$__range:$__interval] @ end()))",
+			useful, mostRanks)), "{{rank}}").between(0, 1).size(12, 12)
+	heat.MaxDataPoints = 100 // the most expensive query: all ranks' values are read, twice
 	return []*panel{
 		heat,
 		table("Ranks, from late to early", "Within the time range. The rank at the top waits least for others: where "+

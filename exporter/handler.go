@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -66,7 +67,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 	format := expfmt.NegotiateAccept(req.Header, formats...)
 	// No lock is held when the client gets its first byte: how fast it reads is nobody else's matter.
-	r, err := h.render(req, format, wayOf(format))
+	l, page, err := h.render(req, format, wayOf(format))
 	if err != nil {
 		result := self.ScrapeFailed
 		if req.Context().Err() != nil {
@@ -78,25 +79,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "gathering metrics failed: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	defer r.release()
-	defer e.lending.add(r.bodies[r.way], w, e.lent)()
+	defer l.release()
+	defer e.lending.add(l.bodies[l.way], w, e.lent)()
 	w.Header().Set("Content-Type", string(format))
 	w.Header().Add("Vary", "Accept, Accept-Encoding")
-	if err := r.send(w, req); err != nil {
+	if err := send(page, w, req); err != nil {
 		e.self.ScrapesDone.WithLabelValues(self.ScrapeAborted).Inc()
 		e.log.Debug("sending metrics failed", "err", err)
 		return
 	}
 	e.self.ScrapesDone.WithLabelValues(self.ScrapeOK).Inc()
 	if req.Method == http.MethodGet {
-		e.delivered(r.ended)
+		e.delivered(l.ended)
 	}
-}
-
-// rendered is the page as one client gets it.
-type rendered struct {
-	*lease
-	response *body.Response // in memory that is lent until release
 }
 
 // wayOf says how the page is written in this format.
@@ -110,17 +105,17 @@ func wayOf(format expfmt.Format) way {
 	return asProtobuf
 }
 
-// render returns the page in this format. The body is shared with others; what comes to it is this client's.
-func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *rendered, err error) {
+// render returns the page in this format, in memory that is lent until the lease is released. The body is shared with
+// others; what comes to it is this client's.
+func (h *handler) render(req *http.Request, format expfmt.Format, w way) (l *lease, r *body.Response, err error) {
 	timeout, said := timeoutOf(req.Header)
 	if said {
 		h.e.self.ScrapeTimeout.Set(timeout.Seconds())
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), scrapeTimeout(timeout, said, h.e.pages.bytes(w)))
 	defer cancel()
-	l, err := h.e.rounds.gather(ctx, w)
-	if err != nil {
-		return nil, err
+	if l, err = h.e.rounds.gather(ctx, w); err != nil {
+		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -144,13 +139,13 @@ func (h *handler) render(req *http.Request, format expfmt.Format, w way) (r *ren
 			continue
 		}
 		if err := encoder.Encode(f); err != nil {
-			return nil, fmt.Errorf("rendering %s: %w", f.GetName(), err)
+			return l, nil, fmt.Errorf("rendering %s: %w", f.GetName(), err)
 		}
 	}
 	if format.FormatType() == expfmt.TypeOpenMetrics {
 		own.WriteString("# EOF\n")
 	}
-	return &rendered{l, page.Response(own.Bytes())}, nil
+	return l, page.Response(own.Bytes()), nil
 }
 
 // mergeFamilies merges two lists; where a name stands in both, the first's stays. The result is sorted by name.
@@ -161,17 +156,17 @@ func mergeFamilies(a, b []*dto.MetricFamily) []*dto.MetricFamily {
 	return slices.CompactFunc(all, func(a, b *dto.MetricFamily) bool { return byName(a, b) == 0 })
 }
 
-// send writes it to the client.
-func (r *rendered) send(w http.ResponseWriter, req *http.Request) error {
+// send writes a page to the client.
+func send(page *body.Response, w http.ResponseWriter, req *http.Request) error {
 	gzipped := httpguts.HeaderValuesContainsToken(req.Header.Values("Accept-Encoding"), "gzip")
 	if gzipped {
 		w.Header().Set("Content-Encoding", "gzip")
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(r.response.Length(gzipped)))
+	w.Header().Set("Content-Length", strconv.Itoa(page.Length(gzipped)))
 	if req.Method == http.MethodHead {
 		return nil
 	}
-	return r.response.WriteTo(w, gzipped)
+	return page.WriteTo(w, gzipped)
 }
 
 // timeoutOf is how long the scraper waits for the page; said is false where it says nothing sensible.
@@ -194,4 +189,42 @@ func scrapeTimeout(timeout time.Duration, said bool, bytes int) time.Duration {
 	}
 	rendering := time.Duration(float64(bytes) / renderRate * float64(time.Second))
 	return max(timeout/2, timeout-min(timeoutMargin, timeout/4)-rendering)
+}
+
+// lending is the scrapes whose pages are being sent, oldest first. It is safe for concurrent use.
+type lending struct {
+	mu   sync.Mutex
+	list []*loan
+}
+
+// loan is a body that is being sent to somebody; others may be sent the same.
+type loan struct {
+	of    *body.Body
+	end   func() // makes sending fail
+	ended bool
+}
+
+// add notes that a body is being sent by w until leave is called, and ends what is too much with it.
+func (ls *lending) add(of *body.Body, w http.ResponseWriter, most int) (leave func()) {
+	l := &loan{of: of, end: func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0)) }}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.list = append(ls.list, l)
+	bytes, counted := 0, map[*body.Body]bool{}
+	for i := len(ls.list) - 1; i >= 0; i-- {
+		l := ls.list[i]
+		if !counted[l.of] {
+			counted[l.of] = true
+			bytes += l.of.Memory()
+		}
+		if bytes > most && i < len(ls.list)-1 && !l.ended {
+			l.ended = true
+			l.end()
+		}
+	}
+	return func() {
+		ls.mu.Lock()
+		defer ls.mu.Unlock()
+		ls.list = slices.DeleteFunc(ls.list, func(other *loan) bool { return other == l })
+	}
 }

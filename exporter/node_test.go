@@ -2,8 +2,10 @@ package exporter
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,7 +32,13 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// Each try of a property here is a node with connections. make soak tries more.
+	if err := flag.Set("rapid.checks", cmp.Or(os.Getenv("MPIT_SOAK_CHECKS"), "30")); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // longest is how long anything may take on a busy machine. No test measures time: it only bounds failures.
 const longest = 2 * time.Minute
@@ -49,11 +57,7 @@ func startNode(t *testing.T, cfg Config, change ...func(*Exporter)) *node {
 }
 
 func socketPath(t *testing.T) string {
-	// t.TempDir is too long a name for a socket in some places.
-	dir, err := os.MkdirTemp("", "mpit")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	return filepath.Join(dir, "s")
+	return filepath.Join(mpittest.ShortDir(t), "s")
 }
 
 func startNodeAt(t *testing.T, path string, cfg Config, change ...func(*Exporter)) *node {

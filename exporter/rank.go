@@ -44,7 +44,8 @@ type rank struct {
 
 	arrived uint64 // rises from rank to rank
 	library mapping.Library
-	since   time.Time // since when the exporter can vouch for what only it counts; zero: since the rank began
+	phases  map[int]string // names of the program's, by their numbers
+	since   time.Time      // since when the exporter can vouch for what only it counts; zero: since the rank began
 	world   *world
 
 	contents *guard.Value[contents]      // what has been taken in of it
@@ -62,9 +63,9 @@ type attendance struct {
 	send  outbox
 	state rankState // on the last page; of a rank that was not on it, of its first answer
 
-	inquiry             inquiry   // what it is being asked for besides samples
-	categoriesNotBefore time.Time // it could not say them
-	controls            controls
+	inquiry   inquiry   // what it is being asked for besides samples
+	notBefore time.Time // is it asked for that again: it could not say it
+	controls  controls
 
 	gone    time.Time // when the connection ended; zero: it has not
 	end     mpit.EndReason
@@ -144,6 +145,7 @@ func newRank(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process, ranks in
 		},
 		library: mapping.ParseLibrary(h.LibraryVersion),
 	}
+	r.phases, _ = api.PhaseNames(h.Attributes[api.EnvPhases]) // of one that exec has not refused, none
 	r.contents = guard.New(contents{base: b, rank: r, left: map[string]int{}, comms: api.Comms{Most: mostComms(ranks)}})
 	r.facts.Store(&board.Facts{})
 	r.controls.left = map[string]int{}

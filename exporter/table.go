@@ -31,10 +31,9 @@ type table struct {
 // userBooks is what one user's ranks are.
 type userBooks struct {
 	ranks int
-	alive int     // have not ended
-	ended int     // have, and have no connection
-	held  int     // bytes that those without a connection hold
-	away  []*rank // those without a connection, by when they left
+	alive int // have not ended
+	ended int // have, and have no connection
+	held  int // bytes that those without a connection hold
 
 	taking *semaphore.Weighted // held by who takes one of them in; safe for concurrent use
 }
@@ -74,7 +73,7 @@ func (t *table) remove(r *rank) {
 		t.ordered = slices.Delete(t.ordered, i, i+1)
 	}
 	books := t.users[r.UID]
-	t.withdraw(r, books)
+	t.count(r.entered, books, -1)
 	if books.ranks--; books.ranks == 0 {
 		delete(t.users, r.UID)
 	}
@@ -121,21 +120,9 @@ func (t *table) enter(r *rank) {
 		return
 	}
 	books := t.users[r.UID]
-	t.withdraw(r, books)
+	t.count(r.entered, books, -1)
 	r.entered = now
 	t.count(now, books, 1)
-	if now.away {
-		i, _ := books.find(r)
-		books.away = slices.Insert(books.away, i, r)
-	}
-}
-
-// withdraw takes a rank out of the books.
-func (t *table) withdraw(r *rank, books *userBooks) {
-	if i, found := books.find(r); found {
-		books.away = slices.Delete(books.away, i, i+1)
-	}
-	t.count(r.entered, books, -1)
 }
 
 // count adds so many of what a rank counts for.
@@ -151,17 +138,10 @@ func (t *table) count(a account, books *userBooks, n int) {
 	t.held += n * a.size
 }
 
-// find returns the place of a rank among those that are away, or where it would be.
-func (b *userBooks) find(r *rank) (int, bool) {
-	return slices.BinarySearchFunc(b.away, r, func(a, b *rank) int {
-		return cmp.Or(cmp.Compare(a.entered.at, b.entered.at), cmp.Compare(a.arrived, b.arrived))
-	})
-}
-
 // surplus returns the rank to be given up when there are more ended ones than limit, or they and those that have lost
 // their connection hold more than so many bytes: the oldest of the user who has most of it, so that nobody pushes out
 // somebody else's. nil: not too many.
-func (t *table) surplus(limit, bytes int) *rank {
+func (t *table) surplus(limit, bytes int) (oldest *rank) {
 	large := t.held > bytes
 	if !large && t.ended <= limit {
 		return nil
@@ -179,10 +159,18 @@ func (t *table) surplus(limit, bytes int) *rank {
 			most, uid = b, id
 		}
 	}
-	i := slices.IndexFunc(most.away, func(r *rank) bool {
-		return large && r.entered.size > 0 || !large && !r.entered.alive
-	})
-	return most.away[i]
+	for _, r := range t.ordered {
+		is := r.UID == uid && r.entered.away && (large && r.entered.size > 0 || !large && !r.entered.alive)
+		if is && (oldest == nil || r.leftBefore(oldest)) {
+			oldest = r
+		}
+	}
+	return oldest
+}
+
+// leftBefore says of ranks that are away which one left first.
+func (r *rank) leftBefore(other *rank) bool {
+	return cmp.Or(cmp.Compare(r.entered.at, other.entered.at), cmp.Compare(r.arrived, other.arrived)) < 0
 }
 
 // worldID tells MPI_COMM_WORLDs apart. Any user's rank can claim any job.

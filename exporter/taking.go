@@ -10,7 +10,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/bounds"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/spent"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -30,11 +29,10 @@ type contents struct {
 	clock    time.Duration // of the newest sample that figures have taken
 	spent    spent.Time
 
-	facts   board.Facts               // what is known of the rank now, to be published
-	comms   api.Comms                 // told of so far
-	parts   parts                     // of the last sample, uncut
-	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
-	left    map[string]int            // left out, as counted there
+	facts   board.Facts    // what is known of the rank now, to be published
+	comms   api.Comms      // told of so far
+	parts   parts          // of the last sample, uncut
+	left    map[string]int // left out, as counted in mpit_exporter_series_dropped_total
 	trimmed bounds.Trimmed
 	final   bool // its last sample has been taken in
 
@@ -125,6 +123,9 @@ func (c *contents) countCalls(s *mpit.Sample) {
 		cpu = was.CPU
 	}
 	now := api.CallsOf(s, c.spent.Seconds(), cpu)
+	if now.Phases = api.PhasesOf(s.UnderWay, c.rank.phases); now.Phases == nil && c.facts.Calls != nil {
+		now.Phases = c.facts.Calls.Phases // of a connection before
+	}
 	told := *s
 	if s.Status != mpit.SampleBusy && s.Monotonic < c.clock { // of an earlier connection: newer numbers stand
 		told.Layout, told.Comms = nil, nil
@@ -167,13 +168,9 @@ func (c *contents) takeIn(s *mpit.Sample) bool {
 		c.rank.account.Settle(c.figures.Weight())
 		c.clock = max(c.clock, s.Monotonic)
 		// Figures that are made after a panic leave out the same things, which have been counted already.
-		dropped := c.figures.Dropped()
-		for reason, n := range dropped {
-			if n > c.dropped[reason] {
-				c.drop(string(reason), int(n-c.dropped[reason]))
-			}
+		for reason, n := range c.figures.Dropped() {
+			exposition.CountMore(c.drop, c.left, reason, n)
 		}
-		c.dropped = dropped
 		f := &c.facts
 		if s.Variables != nil && (c.anew || s.Variables != f.Variables || len(f.Infos) != len(s.Variables.ByID)) {
 			f.Variables = s.Variables

@@ -23,14 +23,3 @@ func OwnedNames(name string, kind Kind) []string {
 	}
 	return []string{family}
 }
-
-// Owners is the names of the families that could own a name besides the one that is called so.
-func Owners(name string) []string {
-	var owners []string
-	for _, part := range [...]string{"_total", "_created", "_bucket", "_sum", "_count"} {
-		if base, ok := strings.CutSuffix(name, part); ok {
-			owners = append(owners, base)
-		}
-	}
-	return owners
-}

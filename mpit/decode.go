@@ -392,6 +392,10 @@ func decodeUnderWay(r wire.Decoder) *UnderWay {
 	if k, ok := r.Optional("what the kernel says"); ok {
 		u.Kernel = decodeKernel(&k)
 	}
+	for p := range r.Records("phases", wire.MaxPhases) {
+		u.Phases = append(u.Phases, Phase{Number: p.Int("number of a phase"), Observed: p.Duration("time of a phase"),
+			InsideBy: insideBy(p)})
+	}
 	return u
 }
 

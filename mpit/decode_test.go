@@ -284,6 +284,7 @@ func TestOlderAndNewerRecords(t *testing.T) {
 				Bind: mpit.BindComm, Object: 9, Number: 44, Peer: mpit.NoPeer, Tag: mpit.NoTag, Root: mpit.NoRoot,
 				Peers: []int{4, 6}},
 		}
+		whole.Phases = []mpit.Phase{{Number: 3, Observed: 9, InsideBy: [mpit.CallKinds]time.Duration{1, 2, 4}}}
 		whole.Kernel = &mpit.Kernel{Cores: 4, Nice: -5, MajorFaults: 7, Resident: -1, GPU: true, Throttled: 8}
 		threads.UnderWay = &whole
 		none, minus2 := ^uint64(0), ^uint64(1)
@@ -372,6 +373,8 @@ func TestOlderAndNewerRecords(t *testing.T) {
 						"", "MPI_Ibarrier")
 					e.Word(1)
 					e.Record(func() { e.Words([]uint64{4, ^uint64(4), 7, none, 1, 8, 99}) })
+					e.Word(1)
+					e.Record(func() { e.Words([]uint64{3, 9, 3, 1, 2, 4, 99}) })
 					e.Word(99)
 				})
 			}, threads},

@@ -16,7 +16,7 @@ type Answers struct{ catalogue catalogue }
 
 func (a *Answers) Frame(f wire.Frame) (Sample, bool, error) {
 	if a.catalogue.held == nil {
-		a.catalogue = newCatalogue(&memory{of: NewShares(math.MaxInt)}, newAlike())
+		a.catalogue = newCatalogue(&memory{of: NewShares(math.MaxInt, 0)}, newAlike())
 	}
 	return a.catalogue.frame(f)
 }

@@ -56,7 +56,8 @@ func FuzzAnswer(f *testing.F) {
 		Threads: []mpit.Thread{{ID: 1, TID: 77, Main: true, Now: 9, Observed: 8, CPU: -1, Queue: -1, Peer: -1, Tag: -1,
 			Root: -1}, {ID: 3, TID: 78, Now: 9, Begun: 7, Ended: 6, Function: "MPI_Recv", Bind: mpit.BindComm, Object: 1,
 			Peer: mpit.AnySource, Tag: 5, Root: -1}},
-		Kernel: &mpit.Kernel{Cores: 2, Resident: 1 << 20}})
+		Kernel: &mpit.Kernel{Cores: 2, Resident: 1 << 20},
+		Phases: []mpit.Phase{{Number: 3, Observed: time.Second}}})
 	seed(f, "FuzzAnswer", "underway", encoded(a.answer(wire.SampleRequest{})...))
 
 	f.Fuzz(func(t *testing.T, stream []byte) {
@@ -99,7 +100,7 @@ func checkSample(t *testing.T, s *mpit.Sample) {
 		}
 	}
 	if u := s.UnderWay; u != nil && (u.Inside < 0 || u.Observed < 0 || u.Running < 0 || u.Finalize < 0 || u.CPU < -1 ||
-		len(u.Threads) > wire.MaxThreads ||
+		len(u.Threads) > wire.MaxThreads || len(u.Phases) > wire.MaxPhases ||
 		u.Running == 0 && (u.Function != "" || u.Module != "" || u.Offset != 0 || u.Bind != 0 || u.Object != 0)) {
 		t.Fatalf("under way: %+v", u)
 	}

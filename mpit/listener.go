@@ -104,12 +104,11 @@ func Listen(path string, opts ...ListenOption) (*Listener, error) {
 		ln:     ln,
 		ready:  make(chan *Session),
 
-		connections: NewShares(min(cmp.Or(limits.Connections, 6144), connections)),
-		handshakes:  NewShares(math.MaxInt),
-		memory:      NewShares(cmp.Or(limits.Memory, 256<<20)),
+		connections: NewShares(min(cmp.Or(limits.Connections, 6144), connections), 0),
+		handshakes:  NewShares(math.MaxInt, limits.Handshakes),
+		memory:      NewShares(cmp.Or(limits.Memory, 256<<20), 0),
 		alike:       newAlike(),
 	}
-	l.handshakes.each = limits.Handshakes
 	l.closing, l.cancel = context.WithCancel(context.Background())
 	return l, nil
 }

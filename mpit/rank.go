@@ -257,6 +257,16 @@ type UnderWay struct {
 	// Threads are those that call MPI, at most eight, the one that initialised it first. Of an older agent none.
 	Threads []Thread
 	Kernel  *Kernel // nil: not read in this sample
+	// Phases are those that the program has begun with MPI_Pcontrol.
+	Phases []Phase
+}
+
+// Phase is the time of all phases of one number, of the thread that initialised MPI. Observed and InsideBy are as in
+// UnderWay.
+type Phase struct {
+	Number   int // of MPI_Pcontrol, from 3; 0: those for which the agent has no room
+	Observed time.Duration
+	InsideBy [CallKinds]time.Duration
 }
 
 // Kernel is what the kernel says of a rank, every few seconds.

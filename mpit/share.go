@@ -1,6 +1,7 @@
 package mpit
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit/internal/wire"
@@ -24,9 +25,10 @@ type Shares struct {
 	users map[uint32]int
 }
 
-// NewShares returns Shares of which nobody has anything.
-func NewShares(limit int) *Shares {
-	return &Shares{limit: limit, each: limit, users: map[uint32]int{}}
+// NewShares returns Shares of which no user has anything. One user may have each of it at
+// most, if that is not 0, and no more than Room.
+func NewShares(limit, each int) *Shares {
+	return &Shares{limit: limit, each: cmp.Or(each, limit), users: map[uint32]int{}}
 }
 
 // Take takes n for a user, or nothing.

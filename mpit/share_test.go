@@ -21,7 +21,7 @@ import (
 
 // Each takes all that he can get, one at a time.
 func TestShares(t *testing.T) {
-	s := mpit.NewShares(100)
+	s := mpit.NewShares(100, 0)
 	greedy := func(uid uint32) (n int) {
 		for s.Take(uid, 1) {
 			n++
@@ -38,7 +38,7 @@ func TestShares(t *testing.T) {
 // However many users have taken all that they can get, the next one finds some.
 func TestSharesOfManyUsers(t *testing.T) {
 	const limit = 1 << 20
-	s := mpit.NewShares(limit)
+	s := mpit.NewShares(limit, 0)
 	most := func(uid uint32) (n int) {
 		for step := limit; step > 0; step /= 2 {
 			for s.Take(uid, step) {
@@ -58,7 +58,7 @@ func TestSharesOfManyUsers(t *testing.T) {
 func TestSharesAlwaysLeaveSome(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1<<12, 1<<20).Draw(t, "limit")
-		s := mpit.NewShares(limit)
+		s := mpit.NewShares(limit, 0)
 		has, all := map[uint32]int{}, 0
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			uid, n := uint32(rapid.IntRange(0, 3).Draw(t, "uid")), rapid.IntRange(1, limit).Draw(t, "n")

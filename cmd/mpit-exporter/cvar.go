@@ -17,25 +17,20 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
-	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // cvarCommand reads and sets control variables of running ranks through the control socket of the exporter on this
 // node.
 type cvarCommand struct {
-	setName, getName string // of the two commands
-	control          client.Control
+	control client.Control
 
-	job, world    string
-	uid           string
-	ranks, object string
-	output        string
-	assignment    string // of set: NAME=VALUE
-	variable      string // of get
+	job, world, uid, ranks, object string // as given
+	output                         string
+	argument                       string // NAME, of set NAME=VALUE
 }
 
-func newCvarCommand(app *kingpin.Application) *cvarCommand {
+func newCvarCommand(app *kingpin.Application, do commands) {
 	c := &cvarCommand{}
 	cmd := app.Command("cvar", "Read and set control variables of running ranks, through the exporter on this node.")
 	set := cmd.Command("set", "Set a control variable: mpit-exporter cvar set --jobid=17 --rank=0,2-5 NAME=VALUE. "+
@@ -47,8 +42,10 @@ func newCvarCommand(app *kingpin.Application) *cvarCommand {
 	get := cmd.Command("get", "Read a control variable: mpit-exporter cvar get --jobid=17 NAME.")
 	get.HelpLong("mpit-exporter cvar get --jobid=17 coll_tuned_use_dynamic_rules\n" +
 		"mpit-exporter cvar get --jobid=17 --rank=0 NAME")
-	c.setName, c.getName = set.FullCommand(), get.FullCommand()
 	for _, cmd := range []*kingpin.CmdClause{set, get} {
+		do[cmd.FullCommand()] = func(ctx context.Context, std cli.Stdio) error {
+			return c.run(ctx, cmd.FullCommand(), cmd == set, std)
+		}
 		cmd.Flag("control.socket", client.SocketHelp).PlaceHolder("PATH").StringVar(&c.control.Socket)
 		cmd.Flag("jobid", "Label jobid of the job; not needed where you have only one on this node.").
 			PlaceHolder("ID").StringVar(&c.job)
@@ -62,25 +59,27 @@ func newCvarCommand(app *kingpin.Application) *cvarCommand {
 			PlaceHolder("KIND:NAME").StringVar(&c.object)
 		cmd.Flag("output", "table or json.").Short('o').Default("table").EnumVar(&c.output, "table", "json")
 	}
-	set.Arg("assignment", "NAME=VALUE").Required().StringVar(&c.assignment)
-	get.Arg("name", "Name of the variable.").Required().StringVar(&c.variable)
-	return c
+	set.Arg("assignment", "NAME=VALUE").Required().StringVar(&c.argument)
+	get.Arg("name", "Name of the variable.").Required().StringVar(&c.argument)
 }
 
 // run asks the exporter and shows its answer.
-func (c *cvarCommand) run(ctx context.Context, command string, std cli.Stdio) error {
-	request, err := c.request(command)
+func (c *cvarCommand) run(ctx context.Context, command string, set bool, std cli.Stdio) error {
+	method, path, body, err := c.request(command, set)
 	if err != nil {
 		return err
 	}
-	answer, err := c.ask(ctx, command, request)
+	answer := &control.Answer{}
+	err = c.control.Ask(ctx, method, path, body, func(text []byte) bool {
+		return json.Unmarshal(text, answer) == nil && answer.Result != ""
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", command, err)
 	}
 	if c.output == "json" {
 		err = cli.WriteJSON(std.Out, answer)
 	} else {
-		err = writeCvar(std.Out, command == c.setName, answer)
+		err = writeCvar(std.Out, set, answer)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: writing: %w", command, err)
@@ -96,63 +95,31 @@ func (c *cvarCommand) run(ctx context.Context, command string, std cli.Stdio) er
 }
 
 // request makes a request of the flags, and checks what can be checked here.
-func (c *cvarCommand) request(command string) (*control.Request, error) {
-	r := &control.Request{JobID: c.job, World: c.world, Name: c.variable}
-	if command == c.setName {
-		name, value, ok := strings.Cut(c.assignment, "=")
-		if !ok || name == "" {
-			return nil, cli.Usagef("%s: %q: a name and a value are needed, NAME=VALUE", command, c.assignment)
-		}
-		r.Name, r.Value = name, &value
-	} else if r.Name == "" || strings.Contains(r.Name, "=") {
-		return nil, cli.Usagef("%s: %q: the name of a variable is needed", command, c.variable)
+func (c *cvarCommand) request(command string, set bool) (method, path string, body []byte, err error) {
+	name, value, assigned := strings.Cut(c.argument, "=")
+	switch {
+	case set && (!assigned || name == ""):
+		return "", "", nil, cli.Usagef("%s: %q: a name and a value are needed, NAME=VALUE", command, c.argument)
+	case !set && (assigned || name == ""):
+		return "", "", nil, cli.Usagef("%s: %q: the name of a variable is needed", command, c.argument)
 	}
-	var err error
-	if r.Ranks, err = control.ParseRanks(c.ranks); err != nil {
-		return nil, cli.Usagef("%s: --rank: %w", command, err)
-	}
-	if c.object != "" {
-		if r.Object, err = control.ParseObject(c.object); err != nil {
-			return nil, cli.Usagef("%s: --object: %w", command, err)
+	query := url.Values{"name": {name}}
+	for parameter, value := range map[string]string{"jobid": c.job, "world": c.world, "uid": c.uid, "rank": c.ranks,
+		"object": c.object} {
+		if value != "" {
+			query.Set(parameter, value)
 		}
 	}
-	if c.uid != "" {
-		uid, err := strconv.ParseUint(c.uid, 10, 32)
-		if err != nil {
-			return nil, cli.Usagef("%s: --uid: %q is no number of a user", command, c.uid)
-		}
-		id := uint32(uid)
-		r.UID = &id
+	r, err := control.RequestOf(query)
+	switch {
+	case err != nil:
+		return "", "", nil, cli.Usagef("%s: --%w", command, err)
+	case !set:
+		return http.MethodGet, "/api/v1/cvar?" + query.Encode(), nil, nil
 	}
-	return r, nil
-}
-
-// ask sends the request over the control socket.
-func (c *cvarCommand) ask(ctx context.Context, command string, r *control.Request) (*control.Answer, error) {
-	method, path, body := http.MethodPost, "/api/v1/cvar", []byte(nil)
-	if command == c.getName {
-		query := url.Values{"name": {r.Name}}
-		for name, value := range map[string]string{"jobid": r.JobID, "world": r.World, "uid": c.uid,
-			"rank": units.Ranks(r.Ranks), "object": c.object} {
-			if value != "" {
-				query.Set(name, value)
-			}
-		}
-		method, path = http.MethodGet, path+"?"+query.Encode()
-	} else {
-		var err error
-		if body, err = json.Marshal(r); err != nil {
-			return nil, err
-		}
-	}
-	answer := &control.Answer{}
-	err := c.control.Ask(ctx, method, path, body, func(text []byte) bool {
-		return json.Unmarshal(text, answer) == nil && answer.Result != ""
-	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
+	r.Value = &value
+	body, err = json.Marshal(r)
+	return http.MethodPost, "/api/v1/cvar", body, err
 }
 
 // writeCvar writes a table of what each rank answered.

@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter/control"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // controlStub is a control socket that gives one answer and keeps the question.
@@ -39,7 +39,7 @@ func (s *controlStub) question() (query string, asked control.Request) {
 
 func startControlStub(t *testing.T, status int, answer string) *controlStub {
 	t.Helper()
-	s := &controlStub{path: filepath.Join(cmdtest.ShortDir(t), sockets.ControlFile)}
+	s := &controlStub{path: filepath.Join(mpittest.ShortDir(t), sockets.ControlFile)}
 	l, err := net.Listen("unix", s.path)
 	require.NoError(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -136,7 +136,7 @@ RANK  STATE     OLD  NOW  ERROR
 
 // TestCvarOfAnExporter: the real program on both sides, with the kernel between them.
 func TestCvarOfAnExporter(t *testing.T) {
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	e := startExporter(t, filepath.Join(dir, sockets.AgentFile))
 	control := filepath.Join(dir, sockets.ControlFile)
@@ -173,7 +173,7 @@ func TestCvarOfAnExporter(t *testing.T) {
 
 // TestControlSocketFile: it can be elsewhere or nowhere, goes with the exporter, and a killed one's is taken over.
 func TestControlSocketFile(t *testing.T) {
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	own := filepath.Join(dir, "own.sock")
 	first := startExporter(t, filepath.Join(dir, sockets.AgentFile), "--control.socket="+own)
 	assert.FileExists(t, own)

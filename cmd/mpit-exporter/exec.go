@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"syscall"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -12,20 +13,20 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
 
 // execCommand replaces itself with a program that runs under the agent.
 type execCommand struct {
-	name string
-
 	settings preload.Settings
 	own      own.Settings
 	program  []string
 }
 
-func newExecCommand(app *kingpin.Application) *execCommand {
-	c := &execCommand{name: "exec"}
-	cmd := app.Command(c.name, "Run an MPI program under the agent: mpirun -n 4 mpit-exporter exec -- ./program "+
+func newExecCommand(app *kingpin.Application, do commands) {
+	c := &execCommand{}
+	do["exec"] = c.run
+	cmd := app.Command("exec", "Run an MPI program under the agent: mpirun -n 4 mpit-exporter exec -- ./program "+
 		"arguments. Exits with the program's status; 127: not found, 126: can't be executed, 125: exec itself "+
 		"failed.")
 	cmd.HelpLong("mpirun -n 4 mpit-exporter exec --calls -- ./program\n" +
@@ -52,16 +53,19 @@ func newExecCommand(app *kingpin.Application) *execCommand {
 	cmd.Flag("log", "The agent writes on stderr what it does ($"+preload.EnvLog+"=1).").BoolVar(&c.settings.Log)
 	c.own.AddFlags(cmd)
 	cmd.Arg("program", "Program and its arguments; write -- in front of them.").StringsVar(&c.program)
-	return c
 }
 
 // run replaces this process: it returns only with an error.
-func (c *execCommand) run(ctx context.Context, env []string, std cli.Stdio) error {
+func (c *execCommand) run(ctx context.Context, std cli.Stdio) error {
+	env := os.Environ()
 	if len(c.program) == 0 {
 		return cli.Usagef("exec: no program named; usage: %s exec [flags] -- program arguments", cli.ProgramName)
 	}
 	if err := c.own.Check(c.settings.Socket); err != nil {
 		return err
+	}
+	if _, err := api.PhaseNames(preload.Environment(env).Get(api.EnvPhases)); err != nil {
+		return cli.Usagef("exec: %w", err)
 	}
 	if c.own.Reports() {
 		c.settings.NeedCalls(env)

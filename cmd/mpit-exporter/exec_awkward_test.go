@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
 
 const greeting = `#include <stdio.h>
@@ -32,7 +30,7 @@ func TestExecOfAwkwardPrograms(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			program := cmdtest.Compile(t, dir, "program", greeting, test.command...)
+			program := compile(t, dir, "program", greeting, test.command...)
 			require.Equal(t, 7, wait(t, exec.CommandContext(t.Context(), program)).status, "without exec")
 			env := []string{"MPIT_SOCKET=" + dir} // it is there: no note that no exporter is
 			for _, flags := range [][]string{nil, {"--calls"}} {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // TestExecBecomesTheProgram: same process, same status, and the limits and signals that the program would have had.
@@ -39,7 +39,7 @@ func TestExecBecomesTheProgram(t *testing.T) {
 }
 
 func TestExecSetsTheEnvironment(t *testing.T) {
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	cmd := exec.Command(binary(), "exec", "--socket=agent.sock", "--job-id=job 1", "--deny=osc_*", "--deny=x",
 		"--log", "--allow-write", "--monitoring", "--", "env")
 	cmd.Dir = dir

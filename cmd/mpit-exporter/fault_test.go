@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -49,7 +48,7 @@ func (e *exporterProcess) awaitRanks(t *testing.T, n int) values {
 	require.Eventually(t, func() bool {
 		page = e.page(t)
 		return page.count("mpit_rank_up", 1) == n
-	}, cmdtest.Patience, 20*time.Millisecond, "%d ranks never were there", n)
+	}, patience, 20*time.Millisecond, "%d ranks never were there", n)
 	return page
 }
 
@@ -60,13 +59,13 @@ func (e *exporterProcess) awaitLog(t *testing.T, text string) string {
 	require.Eventually(t, func() bool {
 		log = e.log(t)
 		return strings.Contains(log, text)
-	}, cmdtest.Patience, 20*time.Millisecond, "never logged: %s", text)
+	}, patience, 20*time.Millisecond, "never logged: %s", text)
 	return log
 }
 
 // The socket's file goes: ranks that were connected do not notice, and another exporter's start makes it again.
 func TestFaultSocketDeleted(t *testing.T) {
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	e := startExporter(t, filepath.Join(dir, "agent.sock"))
 	job := mpittest.NewJob(2)
 	keepConnected(t, e.socket, job.Ranks[0])
@@ -104,7 +103,7 @@ func TestFaultSocketDirectory(t *testing.T) {
 		}, "no room for a file in DIR; make room or choose another place with --agent.socket", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := cmdtest.ShortDir(t)
+			dir := mpittest.ShortDir(t)
 			require.NoError(t, os.Chmod(dir, 0o755))
 			test.prepare(t, dir)
 			socket := filepath.Join(dir, "agent.sock")
@@ -157,7 +156,7 @@ func TestFaultSecondExporter(t *testing.T) {
 		t.Skip("it takes seconds")
 	}
 	t.Parallel()
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(1)
 	keepConnected(t, e.socket, job.Ranks[0])
 	e.awaitRanks(t, 1)
@@ -182,7 +181,7 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 		t.Skip("it takes seconds")
 	}
 	const ranks = 256
-	socket := filepath.Join(cmdtest.ShortDir(t), "agent.sock")
+	socket := filepath.Join(mpittest.ShortDir(t), "agent.sock")
 	first := startExporter(t, socket)
 	job := mpittest.NewJob(ranks)
 	keepConnected(t, socket, job.Ranks...)
@@ -226,7 +225,7 @@ func TestFaultThousandRanksAtOnce(t *testing.T) {
 		t.Skip("it takes seconds")
 	}
 	const ranks = 1000
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(ranks)
 	began := time.Now()
 	keepConnected(t, e.socket, job.Ranks...)
@@ -243,14 +242,14 @@ func TestFaultThousandRanksAtOnce(t *testing.T) {
 // No descriptor is left: that is said once, ranks that are there are served, and when some are free again those that
 // came in vain are taken.
 func TestFaultOutOfDescriptors(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(40)
 	keepConnected(t, e.socket, job.Ranks[0])
 	e.awaitRanks(t, 1)
 	// One connection of a scraper that stays, for a new one would find no descriptor either.
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Timeout: cmdtest.Patience, Transport: transport}
+	client := &http.Client{Timeout: patience, Transport: transport}
 	scrape := func() values {
 		response, err := client.Get(e.url + "/metrics")
 		require.NoError(t, err)
@@ -282,7 +281,7 @@ func TestFaultOutOfDescriptors(t *testing.T) {
 // With few descriptors from the start ranks are refused, and counted, while there is still room for scrapers.
 func TestFaultFewDescriptors(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", `ulimit -n 64; exec "$0" "$@"`, binary())
-	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	assert.Contains(t, e.log(t), "Few files may be open")
 	job := mpittest.NewJob(100)
 	keepConnected(t, e.socket, job.Ranks...)
@@ -302,7 +301,7 @@ func TestFaultBlockedLog(t *testing.T) {
 	defer func() { _ = reads.Close() }()
 	cmd := exec.Command("/bin/sh", "-c", `exec 2>&3; exec "$0" "$@"`, binary())
 	cmd.ExtraFiles = []*os.File{writes}
-	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--log.level=debug")
+	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"), "--log.level=debug")
 	require.NoError(t, writes.Close())
 	r := mpittest.NewJob(1).Ranks[0]
 	lost := 0.0
@@ -328,7 +327,7 @@ func TestFaultBlockedLog(t *testing.T) {
 
 // Scrapes that are under way at a SIGTERM get their whole page.
 func TestFaultTerminatedDuringScrape(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(4)
 	for _, r := range job.Ranks {
 		require.NoError(t, r.Connect(t.Context(), e.socket))
@@ -352,7 +351,7 @@ func TestFaultTerminatedDuringScrape(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		return e.hurriedPage(t)["mpit_exporter_scrapes_in_flight"] == float64(cap(answers)+1)
-	}, cmdtest.Patience, time.Millisecond, "the scrapes were not seen under way")
+	}, patience, time.Millisecond, "the scrapes were not seen under way")
 	require.NoError(t, e.cmd.Process.Signal(syscall.SIGTERM))
 	e.awaitLog(t, "msg=Ending")
 	for _, r := range job.Ranks {

@@ -25,17 +25,16 @@ import (
 
 // judgeCommand serves what is said of jobs on several nodes, of which no exporter has all ranks.
 type judgeCommand struct {
-	name string
-
 	web                         *web.FlagConfig
 	addressFile                 string
 	prometheus, exporter, match string
 	interval                    time.Duration
 }
 
-func newJudgeCommand(app *kingpin.Application) *judgeCommand {
-	c := &judgeCommand{name: "judge"}
-	cmd := app.Command(c.name, "Judge the jobs that run on several nodes, as each exporter does those that run on its "+
+func newJudgeCommand(app *kingpin.Application, do commands) {
+	c := &judgeCommand{}
+	do["judge"] = c.run
+	cmd := app.Command("judge", "Judge the jobs that run on several nodes, as each exporter does those that run on its "+
 		"node alone, and serve mpit_job_verdict_info for them. It asks Prometheus which of them are conspicuous, and "+
 		"their exporters what their ranks do. Run one beside Prometheus, which scrapes it, or one for each partition.")
 	cmd.HelpLong("mpit-exporter judge --prometheus=http://localhost:9090\n" +
@@ -51,7 +50,6 @@ func newJudgeCommand(app *kingpin.Application) *judgeCommand {
 	c.web = kingpinflag.AddFlags(cmd, ":10094")
 	cmd.Flag("web.address-file", "File to write the addresses to that are listened on, one in a line.").
 		PlaceHolder("FILE").StringVar(&c.addressFile)
-	return c
 }
 
 // run looks and serves until ctx ends.

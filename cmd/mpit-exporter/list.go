@@ -23,8 +23,6 @@ import (
 
 // listCommand shows what MPI_T offers: in the ranks that are connected to an exporter, or in a program that it runs.
 type listCommand struct {
-	name string
-
 	exporter client.HTTP // where it is, unless a program is run
 
 	settings preload.Settings
@@ -39,9 +37,10 @@ type listCommand struct {
 // programRemedy is what else may be done where no exporter answers.
 const programRemedy = "; or list the variables of a program: " + cli.ProgramName + " list -- ./program"
 
-func newListCommand(app *kingpin.Application) *listCommand {
-	c := &listCommand{name: "list"}
-	cmd := app.Command(c.name, "Show the performance variables of the ranks that are connected to a running exporter, "+
+func newListCommand(app *kingpin.Application, do commands) {
+	c := &listCommand{}
+	do["list"] = c.run
+	cmd := app.Command("list", "Show the performance variables of the ranks that are connected to a running exporter, "+
 		"with their values: of all ranks and objects together what counts, and the largest of levels and watermarks. Or "+
 		"show what a program has that is run once: mpit-exporter list -- ./program arguments.")
 	cmd.HelpLong("mpit-exporter list\nmpit-exporter list -- ./program")
@@ -68,7 +67,6 @@ func newListCommand(app *kingpin.Application) *listCommand {
 		"repeated.").PlaceHolder("PATTERN").StringsVar(&c.settings.Deny)
 	cmd.Arg("program", "Program to run, and its arguments; write -- in front of them. Its output goes to stderr.").
 		StringsVar(&c.program)
-	return c
 }
 
 func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
@@ -141,7 +139,7 @@ func (c *listCommand) catalogues(ctx context.Context, std cli.Stdio) (list api.C
 		catalogue, err := listing.RunProgram(ctx, c.settings, c.program, os.Environ(), std)
 		return api.CatalogueList{Catalogues: []api.Catalogue{catalogue}}, err
 	}
-	list, err = c.exporter.Catalogues(ctx, c.name, programRemedy)
+	list, err = c.exporter.Catalogues(ctx, "list", programRemedy)
 	list.Catalogues = c.oneOfEach(list.Catalogues)
 	return list, err
 }
@@ -242,7 +240,7 @@ func (c *listCommand) show(text string, std cli.Stdio) error {
 
 // writeValues shows the variables of an exporter's ranks, a line for each.
 func (c *listCommand) writeValues(ctx context.Context, std cli.Stdio) error {
-	values, err := c.exporter.Values(ctx, c.name, programRemedy)
+	values, err := c.exporter.Values(ctx, "list", programRemedy)
 	if err != nil {
 		return err
 	}

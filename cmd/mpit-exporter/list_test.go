@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
@@ -39,7 +38,7 @@ func playRank() (status int) {
 }
 
 func TestListOfAnExporter(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
 	everything := mpittest.Everything()
@@ -95,7 +94,7 @@ func TestListOfManyWorlds(t *testing.T) {
 }
 
 func TestListSections(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
 	sections := map[string]string{"--cvars": "NAME +VALUE +SCOPE +DESCRIPTION\n", "--categories": `CATEGORIES \(`,
@@ -115,7 +114,7 @@ func TestListSections(t *testing.T) {
 }
 
 func TestListOneCategory(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
 	everything := mpittest.Everything()
@@ -136,7 +135,7 @@ func TestListOneCategory(t *testing.T) {
 }
 
 func TestListObjects(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
 	got := runBinary(t, nil, "list", "--url="+e.url, "--objects")
@@ -153,11 +152,11 @@ func TestListObjects(t *testing.T) {
 
 // What was saved of one rank is compared with another one's, and the file may be renewed at the same time.
 func TestListCompares(t *testing.T) {
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	before := startExporter(t, filepath.Join(dir, "agent.sock"))
 	connect(t, before)
 	awaitPage(t, before, "\nmpit_rank_up{")
-	now := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	now := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	rank := mpittest.New(mpittest.Everything())
 	rank.AddVariable(mpit.Variable{Name: "brand_new", Class: mpit.ClassCounter, Datatype: mpit.DatatypeInt,
 		Description: "Not there before"}, 1)
@@ -183,7 +182,7 @@ func TestListCompares(t *testing.T) {
 func TestListOfAShortProgram(t *testing.T) {
 	program, err := os.Executable()
 	require.NoError(t, err)
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	got := runBinary(t, []string{envPlay + "=short", "TMPDIR=" + dir}, "list", "--output=json", "--", program)
 	assert.Zero(t, got.status)
 	assert.Contains(t, got.stderr, "the program's own output\n")

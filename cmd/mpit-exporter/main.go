@@ -65,41 +65,23 @@ func run(ctx context.Context, args []string, std cli.Stdio) error {
 	// What follows a program's name belongs to the program. No command of config runs a program.
 	app.Interspersed(len(args) > 0 && args[0] == "config")
 
-	serve := newServeCommand(app)
-	push := newPushCommand(app)
-	exec := newExecCommand(app)
-	list := newListCommand(app)
-	top := newTopCommand(app)
-	cvar := newCvarCommand(app)
-	report := newReportCommand(app)
-	judge := newJudgeCommand(app)
-	page := newPageCommand(app)
-	config := newConfigCommand(app)
-
+	do := commands{}
+	newServeCommand(app, do)
+	newPushCommand(app, do)
+	newExecCommand(app, do)
+	newListCommand(app, do)
+	newTopCommand(app, do)
+	newCvarCommand(app, do)
+	newReportCommand(app, do)
+	newJudgeCommand(app, do)
+	newPageCommand(app, do)
+	newConfigCommand(app, do)
 	command, err := cli.Parse(app, args)
 	if err != nil {
 		return err
 	}
-	switch command {
-	case push.name:
-		return push.run(ctx, std)
-	case exec.name:
-		return exec.run(ctx, os.Environ(), std)
-	case list.name:
-		return list.run(ctx, std)
-	case top.name:
-		return top.run(ctx, std)
-	case report.name:
-		return report.run(ctx, std)
-	case judge.name:
-		return judge.run(ctx, std)
-	case page.name:
-		return page.run(ctx, std)
-	case cvar.setName, cvar.getName:
-		return cvar.run(ctx, command, std)
-	case config.checkName, config.showName, config.explainName:
-		return config.run(command, std)
-	default:
-		return serve.run(ctx, std)
-	}
+	return do[command](ctx, std)
 }
+
+// commands are what subcommands do, by their names.
+type commands map[string]func(ctx context.Context, std cli.Stdio) error

@@ -17,15 +17,40 @@ import (
 	"testing"
 	"time"
 
+	lowlevel "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
+
+// patience bounds failures on a loaded machine; no test measures time.
+const patience = 2 * time.Minute
+
+// compile makes a program, and skips the test where the compiler can't.
+func compile(t *testing.T, dir, name, text string, command ...string) string {
+	t.Helper()
+	source, path := filepath.Join(dir, name+".c"), filepath.Join(dir, name)
+	require.NoError(t, os.WriteFile(source, []byte(text), 0o600))
+	args := append(command[1:], "-o", path, source)
+	out, err := exec.CommandContext(t.Context(), command[0], args...).CombinedOutput() //nolint:gosec // G204: of tests
+	if err != nil {
+		t.Skipf("%v can't make a program here: %v\n%s", command, err, out)
+	}
+	return path
+}
+
+// needLandlock skips a test where the kernel has none.
+func needLandlock(t *testing.T) {
+	t.Helper()
+	if _, err := lowlevel.LandlockGetABIVersion(); err != nil {
+		t.Skipf("this kernel has no Landlock: %v", err)
+	}
+}
 
 // built is where the real thing is: mpit-exporter, and beside it libraries that stand for the agent and the call
 // profile and do nothing.
@@ -97,7 +122,7 @@ type outcome struct {
 // runBinary runs the real program to its end. Environment variables that agents and exec look at are not inherited.
 func runBinary(t *testing.T, env []string, args ...string) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), cmdtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary(), args...)
 	cmd.Env = append(cleanEnviron(), env...)
@@ -156,7 +181,7 @@ func startCommandIn(t *testing.T, dir string, cmd *exec.Cmd, socket string, args
 	require.Eventually(t, func() bool {
 		status, _, err := e.try("/-/ready")
 		return err == nil && status == http.StatusOK
-	}, cmdtest.Patience, 10*time.Millisecond, "never ready")
+	}, patience, 10*time.Millisecond, "never ready")
 	return e
 }
 
@@ -189,7 +214,7 @@ func launchExporter(t *testing.T, dir string, cmd *exec.Cmd, socket string, args
 		address, err := os.ReadFile(addressFile)
 		e.url = "http://" + strings.TrimSpace(string(address))
 		return err == nil
-	}, cmdtest.Patience, 10*time.Millisecond, "no address file")
+	}, patience, 10*time.Millisecond, "no address file")
 	return e
 }
 
@@ -201,7 +226,7 @@ func (e *exporterProcess) log(t *testing.T) string {
 }
 
 func (e *exporterProcess) try(path string) (status int, body string, err error) {
-	client := &http.Client{Timeout: cmdtest.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get(e.url + path)
 	if err != nil {
 		return 0, "", err
@@ -232,7 +257,7 @@ func (e *exporterProcess) end(t *testing.T, signal syscall.Signal) int {
 // TestErrorLines: whatever is wrong is said in one line that names the place and the remedy.
 func TestErrorLines(t *testing.T) {
 	t.Parallel() // one of its programs waits for ranks
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, []byte("no program\n"), 0o600))
 	socket := filepath.Join(dir, "agent.sock")
@@ -241,7 +266,7 @@ func TestErrorLines(t *testing.T) {
 
 	busy := startExporter(t, filepath.Join(dir, "busy.sock"))
 	busyAddress := strings.TrimPrefix(busy.url, "http://")
-	lone := filepath.Join(cmdtest.ShortDir(t), "agent.sock") // nobody has a control socket beside it
+	lone := filepath.Join(mpittest.ShortDir(t), "agent.sock") // nobody has a control socket beside it
 
 	for _, test := range []struct {
 		name   string

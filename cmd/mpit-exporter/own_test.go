@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/own"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // ownExporters are the exporters whose directories lie in parent.
@@ -50,7 +50,7 @@ func awaitNoExporter(t *testing.T, parent string) {
 			return nil
 		})
 		return len(ownExporters(t, parent)) == 0 && len(left) == 1
-	}, cmdtest.Patience, 10*time.Millisecond) {
+	}, patience, 10*time.Millisecond) {
 		t.Fatalf("exporters %v are left, and %q", ownExporters(t, parent), left[1:])
 	}
 }
@@ -68,13 +68,13 @@ func withOwnEnvironment(cmd *exec.Cmd, more ...string) {
 // awaitProgram waits until a process has become its program.
 func awaitProgram(t *testing.T, cmd *exec.Cmd, name string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return own.StatOf(os.DirFS("/proc"), cmd.Process.Pid).Name == name },
-		2*cmdtest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return own.StatOf("/proc", cmd.Process.Pid).Comm == name },
+		2*patience, 10*time.Millisecond)
 }
 
 // TestElection: of many processes that begin at once, one starts an exporter; all others find it.
 func TestElection(t *testing.T) {
-	parent := cmdtest.ShortDir(t)
+	parent := mpittest.ShortDir(t)
 	type started struct {
 		cmd            *exec.Cmd
 		stdout, stderr bytes.Buffer
@@ -84,7 +84,7 @@ func TestElection(t *testing.T) {
 	if testing.Short() {
 		all = all[:20]
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*cmdtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	for i := range all {
 		s := &all[i]
@@ -116,7 +116,7 @@ func TestElection(t *testing.T) {
 
 // TestOwnLeavesTheProgramAlone: no child of which it doesn't know, none of its descriptors elsewhere, its own status.
 func TestOwnLeavesTheProgramAlone(t *testing.T) {
-	parent := cmdtest.ShortDir(t)
+	parent := mpittest.ShortDir(t)
 	reads, writes, err := os.Pipe()
 	require.NoError(t, err)
 	defer func() { _ = reads.Close() }()
@@ -130,7 +130,7 @@ func TestOwnLeavesTheProgramAlone(t *testing.T) {
 	cmd.Stdout = &stdout
 	require.NoError(t, cmd.Start())
 	_ = writes.Close()
-	require.Eventually(t, func() bool { return len(ownExporters(t, parent)) == 1 }, cmdtest.Patience,
+	require.Eventually(t, func() bool { return len(ownExporters(t, parent)) == 1 }, patience,
 		10*time.Millisecond)
 	awaitProgram(t, cmd, "sh")
 	pid := ownExporters(t, parent)[0]
@@ -147,7 +147,7 @@ func TestOwnLeavesTheProgramAlone(t *testing.T) {
 		}
 	}
 	assert.Empty(t, other, "the exporter has them too")
-	status := own.StatOf(os.DirFS("/proc"), pid)
+	status := own.StatOf("/proc", pid)
 	assert.NotEqual(t, cmd.Process.Pid, status.PPID)
 	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	require.NoError(t, err)
@@ -187,7 +187,7 @@ func TestOwnThatCannotStart(t *testing.T) {
 		{"no log", "--own.log=/nowhere/log", "name another file with --own.log"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			told, parent := "", cmdtest.ShortDir(t)
+			told, parent := "", mpittest.ShortDir(t)
 			for rank := range 3 {
 				cmd := exec.Command(binary(), "exec", "--own", test.flag, "--", "sh", "-c", "exit 7")
 				if !strings.HasPrefix(test.flag, "--own.dir=") {
@@ -216,7 +216,7 @@ func TestOwnWhereOthersHaveTheDirectory(t *testing.T) {
 	taken := fmt.Sprintf("/tmp/%s-%d", cli.ProgramName, user)
 	require.NoError(t, os.Mkdir(taken, 0o700))
 	defer func() { assert.NoError(t, os.Remove(taken)) }()
-	home := cmdtest.ShortDir(t)
+	home := mpittest.ShortDir(t)
 	require.NoError(t, os.Chown(home, user, user))
 	for _, variable := range []string{"XDG_RUNTIME_DIR", "HOME"} {
 		cmd := exec.Command(binary(), "exec", "--own", "--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo $MPIT_SOCKET")
@@ -236,7 +236,7 @@ func TestOwnWhereOthersHaveTheDirectory(t *testing.T) {
 
 // TestOwnAfterAKilledOne: what it has left is in nobody's way.
 func TestOwnAfterAKilledOne(t *testing.T) {
-	parent := cmdtest.ShortDir(t)
+	parent := mpittest.ShortDir(t)
 	for range 2 {
 		cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent,
 			"--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo up; read line")
@@ -249,7 +249,7 @@ func TestOwnAfterAKilledOne(t *testing.T) {
 		// Before the program runs, an exporter that is killed is one that could not be started.
 		_, err = stdout.Read(make([]byte, len("up\n")))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return len(ownExporters(t, parent)) == 1 }, cmdtest.Patience,
+		require.Eventually(t, func() bool { return len(ownExporters(t, parent)) == 1 }, patience,
 			10*time.Millisecond)
 		// Until then exec would start another one, or note that none can be started.
 		awaitProgram(t, cmd, "sh")
@@ -264,7 +264,7 @@ func TestOwnAfterAKilledOne(t *testing.T) {
 		require.NoError(t, err)
 		require.Eventually(t, func() bool {
 			return unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
-		}, cmdtest.Patience, 10*time.Millisecond)
+		}, patience, 10*time.Millisecond)
 		require.NoError(t, lock.Close())
 		_ = stdin.Close()
 		_ = cmd.Wait()

@@ -26,21 +26,19 @@ import (
 // pageCommand serves the live page on a port of the user's own. It asks the control socket of this node's exporter,
 // which tells it what this user may see.
 type pageCommand struct {
-	name string
-
 	control client.Control
 	listen  string
 }
 
-func newPageCommand(app *kingpin.Application) *pageCommand {
-	c := &pageCommand{name: "page"}
-	cmd := app.Command(c.name, "Serve the live page of this node's exporter on a port of your own, until Ctrl-C: of your "+
+func newPageCommand(app *kingpin.Application, do commands) {
+	c := &pageCommand{}
+	do["page"] = c.run
+	cmd := app.Command("page", "Serve the live page of this node's exporter on a port of your own, until Ctrl-C: of your "+
 		"jobs where it is private. The address that it prints has a secret in it, as other users of the node can connect "+
 		"to the port, too.")
 	cmd.HelpLong("mpit-exporter page\nmpit-exporter page --listen=127.0.0.1:8080    # and ssh -L 8080:127.0.0.1:8080 NODE")
 	cmd.Flag("listen", "Address to listen on; port 0 is a free one.").Default("127.0.0.1:0").StringVar(&c.listen)
 	cmd.Flag("control.socket", client.SocketHelp).PlaceHolder("PATH").StringVar(&c.control.Socket)
-	return c
 }
 
 // run serves until ctx ends.

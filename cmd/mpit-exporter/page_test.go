@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // startPage runs "mpit-exporter page" as a user and returns the address that it prints.
@@ -43,13 +43,13 @@ func startPage(t *testing.T, uid uint32, control string) (cmd *exec.Cmd, address
 // TestPage: the page, and what it asks for, are served to who knows the whole address, until a signal. What may be
 // changed on the control socket can't be from here.
 func TestPage(t *testing.T) {
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	e := startExporter(t, filepath.Join(dir, sockets.AgentFile))
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{")
 	cmd, address := startPage(t, 0, filepath.Join(dir, sockets.ControlFile))
 	require.Regexp(t, `^http://127\.0\.0\.1:\d+/[A-Z2-7]{26}/$`, address)
-	client := &http.Client{Timeout: cmdtest.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	ask := func(method, url string) (status int, text string) {
 		request, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
 		require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestPrivateExporter(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not tested: only root can be another user")
 	}
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	require.NoError(t, os.Chmod(built, 0o755))
 	web := filepath.Join(dir, "web.yaml")

@@ -19,22 +19,20 @@ import (
 
 // pushCommand is an exporter that only pushes, or has the node's exporter push now.
 type pushCommand struct {
-	name string
-
 	isOnce bool
 	flags  *node.Flags
 }
 
-func newPushCommand(app *kingpin.Application) *pushCommand {
-	c := &pushCommand{name: "push"}
-	cmd := app.Command(c.name, "Push the metrics of this node's MPI processes to a receiver of OpenTelemetry's "+
+func newPushCommand(app *kingpin.Application, do commands) {
+	c := &pushCommand{}
+	do["push"] = c.run
+	cmd := app.Command("push", "Push the metrics of this node's MPI processes to a receiver of OpenTelemetry's "+
 		"protocol, and serve no HTTP. With --once, ask the exporter that serves this node to push now, as root or its "+
 		"own user. Exits with 0 when all messages were accepted, with 1 when nothing was, with 3 when only a part, "+
 		"with 2 after a mistake in the command line.")
 	cmd.HelpLong("mpit-exporter push --otlp.endpoint=http://collector:4318\nmpit-exporter push --once")
 	cmd.Flag("once", "Let the exporter of this node push once, and end.").BoolVar(&c.isOnce)
 	c.flags = node.AddFlags(cmd, true)
-	return c
 }
 
 // run pushes until ctx ends, or once.
@@ -70,11 +68,7 @@ func (c *pushCommand) always(ctx context.Context, std cli.Stdio) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	enclosed, err := n.Enclose(node.Needs{})
-	if err != nil {
-		return err
-	}
-	return enclosed.Run(ctx, nil)
+	return n.Run(ctx, node.Needs{}, nil)
 }
 
 // once asks the exporter of this node to push now.

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter/otlp/otlptest"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // TestPushOnceAsks: an exporter's answer is one line, and the exit status says whether all was delivered.
@@ -63,7 +63,7 @@ func TestEndDoesNotWaitForReceivers(t *testing.T) {
 	defer receiver.Close()
 	cmd := exec.Command(binary())
 	cmd.Env = append(cleanEnviron(), "OTEL_EXPORTER_OTLP_TIMEOUT=500")
-	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), sockets.AgentFile), "--otlp.endpoint="+receiver.URL(),
+	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), sockets.AgentFile), "--otlp.endpoint="+receiver.URL(),
 		"--otlp.protocol=grpc", "--otlp.interval=24h")
 	connect(t, e)
 	awaitPage(t, e, "\nmpit_rank_up{", `mpit_exporter_otlp_pushes_total{result="failure"} 0`)
@@ -75,7 +75,7 @@ func TestEndDoesNotWaitForReceivers(t *testing.T) {
 
 // TestOTLPIsOff: without being asked for, nothing of it is there.
 func TestOTLPIsOff(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), sockets.AgentFile))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), sockets.AgentFile))
 	_, page := e.get(t, "/metrics")
 	assert.NotContains(t, page, "mpit_exporter_otlp_")
 	assert.Contains(t, e.log(t), "otlp=none")

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // request makes a request without a body.
@@ -60,7 +60,7 @@ func sampleOf(page, name string) string {
 // TestHangup: SIGHUP reads the rules anew; bad ones leave the old ones in force.
 func TestHangup(t *testing.T) {
 	path := rulesFile(t, "rules:\n- match: {name: each_aggregate_unsigned_long}\n  help: Mine.\n")
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--config.file="+path)
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"), "--config.file="+path)
 	connect(t, e)
 	page := awaitPage(t, e, "\n"+counters+"{", reloaded)
 	assert.Contains(t, page, "Mine.")
@@ -89,7 +89,7 @@ func TestHangup(t *testing.T) {
 
 func TestReloadOverHTTP(t *testing.T) {
 	path := rulesFile(t, goodRules)
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--config.file="+path,
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"), "--config.file="+path,
 		"--web.enable-lifecycle")
 	status, body := e.request(t, http.MethodPost, "/-/reload")
 	assert.Equal(t, http.StatusOK, status)
@@ -104,7 +104,7 @@ func TestReloadOverHTTP(t *testing.T) {
 	assert.Contains(t, body, path+":4:")
 	awaitPage(t, e, refused)
 
-	closed := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	closed := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	status, body = closed.request(t, http.MethodPost, "/-/reload")
 	assert.Equal(t, http.StatusForbidden, status)
 	assert.Equal(t, "reloading over HTTP is not enabled; start the exporter with --web.enable-lifecycle, or send it "+
@@ -116,7 +116,7 @@ func TestReloadOverHTTP(t *testing.T) {
 // TestBadRulesAtStart: the exporter does not start, and all that is wrong is said.
 func TestBadRulesAtStart(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"1.yaml": badRules1, "2.yaml": badRules2})
-	socket := filepath.Join(cmdtest.ShortDir(t), "agent.sock")
+	socket := filepath.Join(mpittest.ShortDir(t), "agent.sock")
 	got := runBinary(t, nil, "--agent.socket="+socket, "--web.listen-address=127.0.0.1:0", "--config.file="+dir)
 	assert.Equal(t, cli.Failure, got.status)
 	lines := strings.Split(strings.TrimSpace(got.stderr), "\n")
@@ -136,7 +136,7 @@ func TestReloadNotifiesSystemd(t *testing.T) {
 	rules := rulesFile(t, goodRules)
 	cmd := exec.Command(binary())
 	cmd.Env = append(cleanEnviron(), environ)
-	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--config.file="+rules)
+	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"), "--config.file="+rules)
 	assert.Equal(t, "READY=1", receive())
 	for _, text := range []string{goodRules, badRules1} {
 		require.NoError(t, os.WriteFile(rules, []byte(text), 0o600))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/google/pprof/profile"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
@@ -26,8 +27,6 @@ import (
 
 // reportCommand writes a page about one job, or what has changed between two of its runs.
 type reportCommand struct {
-	name string
-
 	exporter   client.HTTP
 	prometheus string
 	since      time.Duration
@@ -38,9 +37,10 @@ type reportCommand struct {
 	files      []string
 }
 
-func newReportCommand(app *kingpin.Application) *reportCommand {
-	c := &reportCommand{name: "report"}
-	cmd := app.Command(c.name, "Write a page about one job that runs or has just ended: how efficient it is, where its "+
+func newReportCommand(app *kingpin.Application, do commands) {
+	c := &reportCommand{}
+	do["report"] = c.run
+	cmd := app.Command("report", "Write a page about one job that runs or has just ended: how efficient it is, where its "+
 		"time goes, which ranks are late. It asks the exporter of this node, or, for a job over many nodes or one that "+
 		"is over, Prometheus. With a file it shows a report that exec --report has written; with two, and --compare, "+
 		"what has changed from the first to the second.")
@@ -60,7 +60,6 @@ func newReportCommand(app *kingpin.Application) *reportCommand {
 		"place that a running job calls MPI from. It must have been started with exec --calls=sites.").
 		PlaceHolder("FILE").StringVar(&c.pprof)
 	cmd.Arg("file", "Report to show, or two to compare; or a directory REPORT.nodes.").StringsVar(&c.files)
-	return c
 }
 
 func (c *reportCommand) run(ctx context.Context, std cli.Stdio) error {
@@ -107,6 +106,11 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	if c.pprof != "" {
 		return c.writeProfile(ctx, r, std)
 	}
+	if c.prometheus == "" && len(c.files) == 0 && r.Job.Ended == nil {
+		if p, err := c.profile(ctx, r); err == nil { // else none is counted
+			r.Sites = client.SitesOf(p)
+		}
+	}
 	switch c.output {
 	case "html":
 		return report.HTML(r, std.Out)
@@ -116,15 +120,21 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	return report.Text(r, std.Out, table.Columns(std.Out))
 }
 
-// writeProfile writes the profile of a job. Functions and lines that call MPI are looked up in the caller's own jobs
-// only: other users' ranks name files that are better not opened.
-func (c *reportCommand) writeProfile(ctx context.Context, r *job.Report, std cli.Stdio) error {
+// profile asks for the profile of a job. Functions and lines that call MPI are looked up in the caller's own jobs only:
+// other users' ranks name files that are better not opened.
+func (c *reportCommand) profile(ctx context.Context, r *job.Report) (*profile.Profile, error) {
 	p, err := c.exporter.Of(r.Job.ID, r.Job.World, r.Job.User).Profile(ctx, "asking the exporter", "")
+	if err == nil && client.Own(uidOf(&r)) {
+		client.Symbolise(p)
+	}
+	return p, err
+}
+
+// writeProfile writes it to a file.
+func (c *reportCommand) writeProfile(ctx context.Context, r *job.Report, std cli.Stdio) error {
+	p, err := c.profile(ctx, r)
 	if err != nil {
 		return err
-	}
-	if client.Own(uidOf(&r)) {
-		client.Symbolise(p)
 	}
 	f, err := os.Create(c.pprof)
 	if err != nil {

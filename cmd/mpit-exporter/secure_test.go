@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // authority signs certificates.
@@ -82,7 +82,7 @@ func (a *authority) client(t *testing.T, of *authority) *http.Client {
 		// whoever is asked for
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
-	return &http.Client{Timeout: cmdtest.Patience, Transport: &http.Transport{TLSClientConfig: config,
+	return &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: config,
 		DisableKeepAlives: true}}
 }
 
@@ -117,7 +117,7 @@ func secured(t *testing.T, a *authority, config string) (dir, file string) {
 // startSecured starts an exporter that speaks TLS, behind Landlock where the kernel has it.
 func startSecured(t *testing.T, file string, args ...string) *exporterProcess {
 	t.Helper()
-	e := launchExporter(t, t.TempDir(), exec.Command(binary()), filepath.Join(cmdtest.ShortDir(t), "agent.sock"),
+	e := launchExporter(t, t.TempDir(), exec.Command(binary()), filepath.Join(mpittest.ShortDir(t), "agent.sock"),
 		append([]string{"--web.config.file=" + file}, args...)...)
 	e.url = strings.Replace(e.url, "http://", "https://", 1)
 	return e
@@ -237,7 +237,7 @@ func TestProfiles(t *testing.T) {
 		args   []string
 		status int
 	}{{nil, http.StatusNotFound}, {[]string{"--web.enable-pprof"}, http.StatusOK}} {
-		e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), test.args...)
+		e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"), test.args...)
 		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol",
 			"/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1"} {
 			status, _ := e.get(t, path)

@@ -27,8 +27,6 @@ import (
 
 // serveCommand is the exporter.
 type serveCommand struct {
-	name string
-
 	web           *web.FlagConfig
 	telemetryPath string
 	allowedHosts  []string
@@ -47,9 +45,10 @@ type serveCommand struct {
 	own *own.Mode // nil: a node's exporter
 }
 
-func newServeCommand(app *kingpin.Application) *serveCommand {
-	c := &serveCommand{name: "serve"}
-	cmd := app.Command(c.name, "Serve the metrics of this node's MPI processes (the default command).").Default()
+func newServeCommand(app *kingpin.Application, do commands) *serveCommand {
+	c := &serveCommand{}
+	do["serve"] = c.run
+	cmd := app.Command("serve", "Serve the metrics of this node's MPI processes (the default command).").Default()
 	cmd.HelpLong("mpit-exporter\nmpit-exporter serve --web.listen-address=127.0.0.1:10093")
 	c.web = kingpinflag.AddFlags(cmd, ":"+cli.DefaultPort)
 	cmd.Flag("web.telemetry-path", "Path under which the metrics are served.").Default("/metrics").
@@ -169,11 +168,7 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 			Listeners: listeners, TLS: len(node.TLSFiles(needs.WebConfig)) > 0, Path: c.telemetryPath,
 		})
 	}
-	enclosed, err := n.Enclose(needs)
-	if err != nil {
-		return err
-	}
-	return enclosed.Run(ctx, f)
+	return n.Run(ctx, needs, f)
 }
 
 // runOwn is the exporter that exec --own starts for the launch that this directory belongs to.
@@ -182,8 +177,8 @@ func runOwn(ctx context.Context, dir string, std cli.Stdio) error {
 		app := kingpin.New(cli.ProgramName, "")
 		app.UsageWriter(io.Discard)
 		app.ErrorWriter(io.Discard)
-		serve := newServeCommand(app)
-		if _, err := app.Parse(append([]string{serve.name, "--log.level=warn"}, m.Arguments()...)); err != nil {
+		serve := newServeCommand(app, commands{})
+		if _, err := app.Parse(append([]string{"serve", "--log.level=warn"}, m.Arguments()...)); err != nil {
 			return fmt.Errorf("settings of the exporter: %w", err)
 		}
 		serve.own = m

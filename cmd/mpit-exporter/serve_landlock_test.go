@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // TestServeBehindLandlock with the real program: rules are read anew and the sockets removed at the end, but a link
 // out of the rules' directory that somebody has made since leads nowhere. Without Landlock it does.
 func TestServeBehindLandlock(t *testing.T) {
-	cmdtest.NeedLandlock(t)
+	needLandlock(t)
 	for _, test := range []struct {
 		flag, log, metric string
 		result            string
@@ -27,7 +27,7 @@ func TestServeBehindLandlock(t *testing.T) {
 		{"--no-landlock", `msg="Landlock is switched off"`, "\nmpit_exporter_landlock_abi 0\n", "success"},
 	} {
 		t.Run(test.flag, func(t *testing.T) {
-			dir := cmdtest.ShortDir(t)
+			dir := mpittest.ShortDir(t)
 			path, outside := filepath.Join(dir, "rules", "rules.yaml"), filepath.Join(dir, "outside.yaml")
 			require.NoError(t, os.Mkdir(filepath.Dir(path), 0o755))
 			require.NoError(t, os.Mkdir(filepath.Join(dir, "run"), 0o755))
@@ -81,7 +81,7 @@ func TestServeWithoutLandlock(t *testing.T) {
 				refuseWith(number),
 				allowCall,
 			})
-			e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+			e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 			connect(t, e)
 			awaitPage(t, e, "\nmpit_rank_up{", "\nmpit_exporter_landlock_abi 0\n")
 			assert.Contains(t, e.log(t), `level=WARN `)

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
@@ -42,12 +41,12 @@ func awaitPage(t *testing.T, e *exporterProcess, want ...string) string {
 			}
 		}
 		return true
-	}, cmdtest.Patience, 20*time.Millisecond, "the page never had %q", want)
+	}, patience, 20*time.Millisecond, "the page never had %q", want)
 	return page
 }
 
 func TestServePages(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 
 	page := awaitPage(t, e, "\nmpit_rank_up{")
@@ -83,7 +82,7 @@ func TestServePages(t *testing.T) {
 
 // docs/metrics.md has what the program says of itself, and nothing else.
 func TestServedMetricsAreDocumented(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	page := awaitPage(t, e, "\nmpit_rank_up{")
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
@@ -98,7 +97,7 @@ func TestServedMetricsAreDocumented(t *testing.T) {
 }
 
 func TestServeFlags(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"),
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"),
 		"--web.telemetry-path=/own/path", "--web.enable-pprof", "--web.max-requests=3", "--log.format=json",
 		"--log.level=debug")
 	status, page := e.get(t, "/own/path")
@@ -116,7 +115,7 @@ func TestServeFlags(t *testing.T) {
 func TestSignalEndsCleanly(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
-			dir := cmdtest.ShortDir(t)
+			dir := mpittest.ShortDir(t)
 			e := startExporter(t, filepath.Join(dir, "agent.sock"))
 			connect(t, e)
 			awaitPage(t, e, "\nmpit_rank_up{")
@@ -132,7 +131,7 @@ func TestSignalEndsCleanly(t *testing.T) {
 // TestStaleSocket: a killed exporter leaves its socket file, the next one takes it over, and ranks come back to it
 // with what the first one had stored in them.
 func TestStaleSocket(t *testing.T) {
-	socket := filepath.Join(cmdtest.ShortDir(t), "agent.sock")
+	socket := filepath.Join(mpittest.ShortDir(t), "agent.sock")
 	first := startExporter(t, socket)
 	r := connect(t, first)
 	awaitPage(t, first, "\nmpit_rank_up{")
@@ -146,7 +145,7 @@ func TestStaleSocket(t *testing.T) {
 
 // TestLiveSocketIsRefused: a living exporter keeps its socket, and its ranks.
 func TestLiveSocketIsRefused(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	connect(t, e)
 	got := runBinary(t, nil, "--agent.socket="+e.socket, "--web.listen-address=127.0.0.1:0")
 	assert.Equal(t, cli.Failure, got.status)
@@ -157,7 +156,7 @@ func TestLiveSocketIsRefused(t *testing.T) {
 
 // TestEndedRankStays: a job that ends between two scrapes is seen by the next one.
 func TestEndedRankStays(t *testing.T) {
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	r := mpittest.New(mpittest.Everything())
 	require.NoError(t, r.Finish(t.Context(), e.socket, mpit.EndFinalize))
 	page := awaitPage(t, e, "\nmpit_rank_end_info{")
@@ -168,13 +167,13 @@ func TestEndedRankStays(t *testing.T) {
 // for its next word.
 func serviceManager(t *testing.T) (environ string, receive func() string) {
 	t.Helper()
-	path := filepath.Join(cmdtest.ShortDir(t), "notify.sock")
+	path := filepath.Join(mpittest.ShortDir(t), "notify.sock")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return "NOTIFY_SOCKET=" + path, func() string {
 		buffer := make([]byte, 256)
-		require.NoError(t, conn.SetReadDeadline(time.Now().Add(cmdtest.Patience)))
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
 		n, err := conn.Read(buffer)
 		require.NoError(t, err)
 		return string(buffer[:n])
@@ -185,7 +184,7 @@ func TestNotifiesSystemd(t *testing.T) {
 	environ, receive := serviceManager(t)
 	cmd := exec.Command(binary())
 	cmd.Env = append(cleanEnviron(), environ)
-	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	assert.Equal(t, "READY=1", receive())
 	assert.Zero(t, e.end(t, syscall.SIGTERM))
 	assert.Equal(t, "STOPPING=1", receive())
@@ -203,6 +202,6 @@ func TestSystemdSocket(t *testing.T) {
 	// The number of the process stands in its environment: only a shell knows it in time.
 	cmd := exec.Command("/bin/sh", "-c", `export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@"`, binary())
 	cmd.ExtraFiles = []*os.File{file}
-	e := startCommand(t, cmd, filepath.Join(cmdtest.ShortDir(t), "agent.sock"), "--web.systemd-socket")
+	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"), "--web.systemd-socket")
 	assert.Equal(t, "http://"+l.Addr().String(), e.url)
 }

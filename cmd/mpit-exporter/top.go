@@ -25,8 +25,6 @@ import (
 
 // topCommand shows the jobs of a running exporter, and where the time of one of them goes, again and again.
 type topCommand struct {
-	name string
-
 	exporter   client.HTTP
 	prometheus string
 	interval   time.Duration
@@ -39,9 +37,10 @@ const apart = 15 * time.Second
 // stale is how old what Prometheus has of a job may be: it takes series for gone then.
 const stale = 5 * time.Minute
 
-func newTopCommand(app *kingpin.Application) *topCommand {
-	c := &topCommand{name: "top"}
-	cmd := app.Command(c.name, "Show each job's state, and in which MPI calls and ranks the time of one of them goes, "+
+func newTopCommand(app *kingpin.Application, do commands) {
+	c := &topCommand{}
+	do["top"] = c.run
+	cmd := app.Command("top", "Show each job's state, and in which MPI calls and ranks the time of one of them goes, "+
 		"again and again. In a terminal, ? shows the keys; otherwise it writes all of every job, one text after the "+
 		"other.")
 	cmd.HelpLong("mpit-exporter top\nmpit-exporter top --url=http://node7:10093 --jobid=4711")
@@ -50,7 +49,6 @@ func newTopCommand(app *kingpin.Application) *topCommand {
 		apart.String()+". Figures are of whole jobs.").PlaceHolder("URL").StringVar(&c.prometheus)
 	cmd.Flag("interval", "Time between two refreshes, and what figures cover.").Default("2s").DurationVar(&c.interval)
 	cmd.Flag("count", "How many looks are shown; 0: until it is ended.").Short('n').Default("0").IntVar(&c.count)
-	return c
 }
 
 func (c *topCommand) run(ctx context.Context, std cli.Stdio) error {
@@ -99,7 +97,7 @@ func (c *topCommand) look(ctx context.Context) ([]*job.Report, error) {
 	}
 	// Figures are of the time since the newest moment that is as long ago: the last look, though it may have come late.
 	c.exporter.Window = min(c.interval*3/4, page.Kept)
-	if err := c.exporter.Get(ctx, c.name, "", "report", &list); err != nil {
+	if err := c.exporter.Get(ctx, "top", "", "report", &list); err != nil {
 		return nil, err
 	}
 	return ownFirst(list.Reports), nil
@@ -131,6 +129,7 @@ func (s *topState) take(reports []*job.Report) {
 			of := &r.Ranks[i]
 			of.Place = s.callers.Of(of.PID, of.UID, of.Long)
 		}
+		r.Locate()
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -22,7 +21,7 @@ import (
 // Into a pipe it writes text after text, and no word to a terminal.
 func TestTopInAPipe(t *testing.T) {
 	t.Parallel() // it waits for new values, twice
-	e := startExporter(t, filepath.Join(cmdtest.ShortDir(t), "agent.sock"))
+	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	keepConnected(t, e.socket, mpittest.New(mpittest.Config{Hello: mpit.Hello{Size: 8},
 		Variables: []mpit.Variable{{Name: "steps\x1b[31m", Class: mpit.ClassCounter, Datatype: mpit.DatatypeUnsignedLong,
 			DatatypeBytes: 8}}}))

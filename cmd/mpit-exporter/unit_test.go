@@ -23,9 +23,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
 	"github.com/mpit-exporter/mpit-exporter/exporter/otlp/otlptest"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // envFilter makes the test's own program become another one behind a filter of system calls.
@@ -168,7 +168,7 @@ func TestUnitsRestrictions(t *testing.T) {
 		t.Skip("needs root, to become another user")
 	}
 	unit := unitFile(t)
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	for name, from := range map[string]string{"self": os.Args[0], cli.ProgramName: binary()} {
 		text, err := os.ReadFile(from)
 		require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestUnitsRestrictions(t *testing.T) {
 	page := awaitPage(t, e, "\nmpit_rank_up{", `user="root"`, "\nprocess_start_time_seconds ", "\nprocess_open_fds ")
 	assert.Contains(t, page, `mpit_exporter_connections_accepted_total{user="root"} 1`)
 	if !strings.Contains(e.log(t), "Landlock is in force") {
-		cmdtest.NeedLandlock(t)
+		needLandlock(t)
 		t.Error("Landlock is not in force")
 	}
 	status := map[string]string{}

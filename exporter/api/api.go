@@ -49,7 +49,7 @@ type Source interface {
 //
 // Errors are {"error": "…"}. Answers are made in turns. Requests with a viewer (WithViewer) get that user's ranks.
 func Handler(of Source, turns *Turns, log *slog.Logger) http.Handler {
-	h := &handler{Source: of, answer: respond.Writer{Log: log}, turns: turns, held: mpit.NewShares(maxAskedBytes)}
+	h := &handler{Source: of, answer: respond.Writer{Log: log}, turns: turns, held: mpit.NewShares(maxAskedBytes, 0)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/ranks", func(w http.ResponseWriter, req *http.Request) {
 		which := Selector{UID: Viewer(req.Context())}

@@ -85,7 +85,7 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 
 // Catalogues that requests have are bounded in bytes; whose are too much is told so.
 func TestAskedBytesAreBounded(t *testing.T) {
-	h := &handler{held: mpit.NewShares(maxAskedBytes)}
+	h := &handler{held: mpit.NewShares(maxAskedBytes, 0)}
 	large := Catalogue{Objects: []ObjectStatus{{Name: strings.Repeat("x", maxCatalogueBytes/2)}}}
 	sizes, all := map[uint32]int{}, 0
 	for uid := range uint32(50) {
@@ -102,7 +102,7 @@ func TestAskedBytesAreBounded(t *testing.T) {
 	for uid, size := range sizes {
 		h.held.Give(uid, size)
 	}
-	assert.Equal(t, mpit.NewShares(maxAskedBytes), h.held)
+	assert.Equal(t, mpit.NewShares(maxAskedBytes, 0), h.held)
 }
 
 // Users share an answer: none gets less than an equal part because others have more, whatever their jobs are called,

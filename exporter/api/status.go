@@ -78,6 +78,7 @@ type Calls struct {
 	// Threads are those that call MPI, at most eight, the one that initialised it first; absent: not known.
 	Threads []Thread `json:"threads,omitempty"`
 	CPU     *CPU     `json:"cpu,omitempty"` // absent: nothing is known
+	Phases  []Phase  `json:"phases,omitempty"`
 	// Comms are the communicators of which it is known which they are, at most 256: those on which a collective began
 	// last.
 	Comms []Comm `json:"comms,omitempty"`

@@ -25,6 +25,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // ownUID is who runs the tests; otherUID is somebody else.
@@ -210,12 +211,10 @@ func startControl(t *testing.T, change ...func(*Server)) *controlNode {
 	return n
 }
 
-// socketPath is a path that other users reach. t.TempDir is too long a name for a socket in some places.
+// socketPath is a path that other users reach.
 func socketPath(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mpit")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	dir := mpittest.ShortDir(t)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	return filepath.Join(dir, "c")
 }

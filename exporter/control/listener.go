@@ -16,7 +16,7 @@ import (
 // listener bounds connections, and knows whose they are.
 type listener struct {
 	net.Listener
-	conns limiter
+	conns places
 }
 
 // connection is a connection of a caller whom the kernel has named.
@@ -40,11 +40,11 @@ func (l *listener) Accept() (net.Conn, error) {
 				conn.LocalAddr().Network())
 		}
 		caller, err := mpit.PeerOf(unix)
-		if err != nil || !l.conns.enter(caller.UID) {
-			_ = conn.Close()
-			continue
+		if err == nil && l.conns.of(caller.UID).Take(caller.UID, 1) {
+			leave := sync.OnceFunc(func() { l.conns.of(caller.UID).Give(caller.UID, 1) })
+			return &connection{unix, caller, leave}, nil
 		}
-		return &connection{unix, caller, sync.OnceFunc(func() { l.conns.leave(caller.UID) })}, nil
+		_ = conn.Close()
 	}
 }
 
@@ -54,40 +54,18 @@ func (c *connection) Close() error {
 	return c.UnixConn.Close()
 }
 
-// limiter bounds what all users, and each of them, have at once.
-type limiter struct {
-	total, each int
+// places are what users may have at once. Root has its own, so that it always gets through.
+type places struct{ users, root *mpit.Shares }
 
-	mu    sync.Mutex
-	all   int // without root's
-	users map[uint32]int
+func newPlaces(total, each int) places {
+	return places{mpit.NewShares(total, each), mpit.NewShares(total, each)}
 }
 
-func (l *limiter) enter(uid uint32) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.users[uid] >= l.each || uid != 0 && l.all >= l.total {
-		return false
+func (p places) of(uid uint32) *mpit.Shares {
+	if uid == 0 {
+		return p.root
 	}
-	if l.users == nil {
-		l.users = map[uint32]int{}
-	}
-	l.users[uid]++
-	if uid != 0 {
-		l.all++
-	}
-	return true
-}
-
-func (l *limiter) leave(uid uint32) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.users[uid]--; l.users[uid] == 0 {
-		delete(l.users, uid)
-	}
-	if uid != 0 {
-		l.all--
-	}
+	return p.users
 }
 
 type callerKey struct{}

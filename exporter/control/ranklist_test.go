@@ -14,13 +14,13 @@ func TestRankLists(t *testing.T) {
 		"": nil, " ": nil, "0": {0}, "0,2-5": {0, 2, 3, 4, 5}, "5,1,1": {1, 5}, "3-4, 4-5": {3, 4, 5},
 		"2000000": {2000000},
 	} {
-		got, err := ParseRanks(text)
+		got, err := parseRanks(text)
 		require.NoError(t, err, text)
 		assert.Equal(t, want, got, text)
 	}
 	for _, text := range []string{"x", "-1", "1-", "5-2", "1,,2", "0-", "99999999999", "0-65536", "0-65535,0",
 		"0-60000,0-60000"} {
-		_, err := ParseRanks(text)
+		_, err := parseRanks(text)
 		assert.Error(t, err, text)
 	}
 	for text, ranks := range map[string][]int{"": nil, "3": {3}, "0,1": {0, 1}, "0-2,7": {0, 1, 2, 7}} {
@@ -31,11 +31,11 @@ func TestRankLists(t *testing.T) {
 func FuzzParseRanks(f *testing.F) {
 	f.Add("0,2-5")
 	f.Fuzz(func(t *testing.T, text string) {
-		ranks, err := ParseRanks(text)
+		ranks, err := parseRanks(text)
 		if err != nil {
 			return
 		}
-		again, err := ParseRanks(units.Ranks(ranks))
+		again, err := parseRanks(units.Ranks(ranks))
 		if err != nil {
 			t.Fatal(err)
 		}

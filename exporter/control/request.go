@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,27 +151,26 @@ func (a *Answer) conclude(err error) (status int) {
 	return status
 }
 
-// queryRequest makes a request of a URL's parameters.
-func queryRequest(r *http.Request) (*Request, error) {
-	query := r.URL.Query()
+// RequestOf makes a request to read of a URL's parameters: see Server.Serve. Errors begin with a parameter's name.
+func RequestOf(query url.Values) (*Request, error) {
 	req := &Request{JobID: query.Get("jobid"), World: query.Get("world"), Name: query.Get("name")}
 	if req.Name == "" {
-		return nil, errors.New("parameter name is missing")
+		return nil, errors.New("name is missing")
 	}
 	var err error
-	if req.Ranks, err = ParseRanks(query.Get("rank")); err != nil {
-		return nil, fmt.Errorf("parameter rank: %w", err)
+	if req.Ranks, err = parseRanks(query.Get("rank")); err != nil {
+		return nil, fmt.Errorf("rank: %w", err)
 	}
 	if text := query.Get("uid"); text != "" {
 		uid, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("parameter uid: %q is no number of a user", text)
+			return nil, fmt.Errorf("uid: %q is no number of a user", text)
 		}
 		req.UID = new(uint32(uid))
 	}
 	if text := query.Get("object"); text != "" {
-		if req.Object, err = ParseObject(text); err != nil {
-			return nil, fmt.Errorf("parameter object: %w", err)
+		if req.Object, err = parseObject(text); err != nil {
+			return nil, fmt.Errorf("object: %w", err)
 		}
 	}
 	return req, nil
@@ -180,9 +180,9 @@ func queryRequest(r *http.Request) (*Request, error) {
 // fewer, whatever their numbers are.
 const maxRankList = 1 << 16
 
-// ParseRanks reads a list of ranks such as "0,2-5", of at most 65,536. It returns them sorted, each once; an empty
+// parseRanks reads a list of ranks such as "0,2-5", of at most 65,536. It returns them sorted, each once; an empty
 // text is an empty list.
-func ParseRanks(text string) ([]int, error) {
+func parseRanks(text string) ([]int, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
@@ -208,8 +208,8 @@ func ParseRanks(text string) ([]int, error) {
 	return slices.Compact(ranks), nil
 }
 
-// ParseObject reads kind:name, for example comm:MPI_COMM_WORLD. The name may have colons in it.
-func ParseObject(text string) (*Object, error) {
+// parseObject reads kind:name, for example comm:MPI_COMM_WORLD. The name may have colons in it.
+func parseObject(text string) (*Object, error) {
 	kind, name, ok := strings.Cut(text, ":")
 	if !ok {
 		return nil, fmt.Errorf("%q is no object such as comm:MPI_COMM_WORLD", text)

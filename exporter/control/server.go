@@ -29,7 +29,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Bounds of connections and requests. Root doesn't count for the totals, so that it always gets through.
+// Bounds of connections and requests. Root's places are its own, so that it always gets through.
 const (
 	maxConns     = 256 // of all users
 	maxUserConns = 16
@@ -76,7 +76,7 @@ type Server struct {
 	grace  time.Duration
 	pace   time.Duration
 
-	calls limiter                  // requests
+	calls places                   // requests
 	turns turns.Turns[worldKey]    // for those who write to a world
 	push  atomic.Pointer[PushFunc] // nil: there is none
 	read  atomic.Pointer[http.Handler]
@@ -91,7 +91,7 @@ func New(cfg Config) *Server {
 		own:    uint32(os.Geteuid()),
 		grace:  endGrace,
 		pace:   minDuration,
-		calls:  limiter{total: maxCalls, each: maxUserCalls},
+		calls:  newPlaces(maxCalls, maxUserCalls),
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(&listener{Listener: l, conns: limiter{total: maxConns, each: maxUserConns}})
+		served <- server.Serve(&listener{Listener: l, conns: newPlaces(maxConns, maxUserConns)})
 	}()
 	select {
 	case err := <-served:
@@ -165,11 +165,11 @@ func (s *Server) handler(work context.Context, calls *sync.RWMutex) http.Handler
 				refuse(http.StatusForbidden, "it is not known who asks")
 				return
 			}
-			if !s.calls.enter(caller.UID) {
+			if !s.calls.of(caller.UID).Take(caller.UID, 1) {
 				refuse(http.StatusServiceUnavailable, "too many requests at once")
 				return
 			}
-			defer s.calls.leave(caller.UID)
+			defer s.calls.of(caller.UID).Give(caller.UID, 1)
 			if caller.UID != 0 {
 				pace := time.NewTimer(s.pace)
 				defer func() {
@@ -226,10 +226,10 @@ func (s *Server) servePost(ctx context.Context, caller mpit.Peer, w http.Respons
 }
 
 func (s *Server) serveGet(ctx context.Context, caller mpit.Peer, w http.ResponseWriter, r *http.Request) {
-	req, err := queryRequest(r)
+	req, err := RequestOf(r.URL.Query())
 	answer := Answer{Ranks: []RankAnswer{}}
 	if err != nil {
-		err = badRequest("%w", err)
+		err = badRequest("parameter %w", err)
 	} else {
 		answer, err = s.get(ctx, caller, req)
 	}

@@ -183,20 +183,20 @@ func TestControlEndBreaksOff(t *testing.T) {
 
 // One user's connections and requests do not keep others out.
 func TestControlLimits(t *testing.T) {
-	l := limiter{total: 3, each: 2}
+	p := newPlaces(8, 2)
 	for _, step := range []struct {
 		uid  uint32
 		want bool
-	}{{1, true}, {1, true}, {1, false}, {2, true}, {3, false}, {0, true}, {0, true}, {0, false}} {
-		assert.Equal(t, step.want, l.enter(step.uid), "%+v", step)
+	}{{1, true}, {1, true}, {1, false}, {2, true}, {2, true}, {2, false}, {0, true}, {0, true}, {0, false}} {
+		assert.Equal(t, step.want, p.of(step.uid).Take(step.uid, 1), "%+v", step)
 	}
-	l.leave(1)
-	assert.True(t, l.enter(3))
+	p.of(1).Give(1, 1)
+	assert.True(t, p.of(1).Take(1, 1))
 
 	n := startControl(t)
 	n.add("7", "7.0", 1, ownUID, 0)
 	for range maxUserCalls {
-		require.True(t, n.calls.enter(ownUID))
+		require.True(t, n.calls.of(ownUID).Take(ownUID, 1))
 	}
 	status, answer := n.set(ownUID, `{"name":"local","value":"9"}`)
 	assert.Equal(t, http.StatusServiceUnavailable, status)
@@ -217,29 +217,40 @@ func TestControlLimits(t *testing.T) {
 	}
 }
 
+// telling tells of answers that are being written.
+type telling struct {
+	http.ResponseWriter
+	answered chan<- struct{}
+}
+
+func (t telling) WriteHeader(status int) {
+	t.ResponseWriter.WriteHeader(status)
+	t.answered <- struct{}{}
+}
+
 // A user's place is taken for a while, however soon he is answered; root need not wait.
 func TestControlPace(t *testing.T) {
 	n := startControl(t, func(s *Server) { s.pace = time.Hour })
 	n.add("7", "7.0", 1, otherUID, 0)
 	work, stop := context.WithCancel(t.Context())
 	var calls sync.RWMutex
+	answered := make(chan struct{}, maxUserCalls+3)
 	ask := func(uid uint32) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/cvar?jobid=7&name=local", nil)
-		n.handler(work, &calls).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{},
+		n.handler(work, &calls).ServeHTTP(telling{w, answered}, r.WithContext(context.WithValue(r.Context(), callerKey{},
 			mpit.Peer{UID: uid})))
 		return w
 	}
 	assert.Equal(t, http.StatusOK, ask(0).Code)
+	<-answered
 	codes := make(chan int, maxUserCalls)
 	for range maxUserCalls {
 		go func() { codes <- ask(otherUID).Code }()
 	}
-	require.Eventually(t, func() bool {
-		n.calls.mu.Lock()
-		defer n.calls.mu.Unlock()
-		return n.calls.users[otherUID] == maxUserCalls
-	}, longest, time.Millisecond)
+	for range maxUserCalls {
+		<-answered
+	}
 	assert.Equal(t, http.StatusServiceUnavailable, ask(otherUID).Code)
 	assert.Equal(t, http.StatusOK, ask(0).Code)
 	select {
@@ -251,7 +262,7 @@ func TestControlPace(t *testing.T) {
 	for range maxUserCalls {
 		<-codes
 	}
-	assert.Empty(t, n.calls.users)
+	assert.True(t, n.calls.of(otherUID).Take(otherUID, maxUserCalls), "all places are free again")
 }
 
 // Nobody gets through whose name the kernel has not given.
@@ -351,12 +362,12 @@ func TestParseObject(t *testing.T) {
 		"comm:MPI_COMM_WORLD": {"comm", "MPI_COMM_WORLD"},
 		"MPI_WIN:a:b":         {"MPI_WIN", "a:b"},
 	} {
-		got, err := ParseObject(text)
+		got, err := parseObject(text)
 		require.NoError(t, err)
 		assert.Equal(t, want, *got)
 	}
 	for _, text := range []string{"", "comm", "planet:earth", "no_object:x"} {
-		_, err := ParseObject(text)
+		_, err := parseObject(text)
 		assert.Error(t, err, text)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// Owner is whom series belong to.
-type Owner interface {
-	Compare(other Owner) int // the order of owners on the page
-	Labels() []mapping.Label // of all its series
-	Begun() time.Time        // zero: not known
+// Owner is whom series belong to; the zero Owner is nobody.
+type Owner struct {
+	Place  string          // owners stand on the page in this order
+	Labels []mapping.Label // of all its series
+	Begun  time.Time       // zero: not known
 }
 
 // labels are the labels of an entry, with those of its owner, as each format has them. The entries of an owner that
@@ -29,21 +29,18 @@ type labels struct {
 
 // labelMaker makes the labels of one owner's entries, once for each set of labels.
 type labelMaker struct {
-	owner Owner
+	owner *Owner
 	made  map[string]*labels
 	room  []byte
 	all   []mapping.Label
 }
 
-func newLabelMaker(o Owner) *labelMaker { return &labelMaker{owner: o, made: map[string]*labels{}} }
+func newLabelMaker(o *Owner) *labelMaker { return &labelMaker{owner: o, made: map[string]*labels{}} }
 
-// withOwner appends these labels and the owner's, sorted by name, to none; nil is nobody.
-func withOwner(none []mapping.Label, o Owner, own []mapping.Label) []mapping.Label {
-	all := append(none, own...)
-	if o != nil {
-		all = append(all, o.Labels()...)
-		SortLabels(all)
-	}
+// withOwner appends these labels and the owner's, sorted by name, to none.
+func withOwner(none []mapping.Label, o *Owner, own []mapping.Label) []mapping.Label {
+	all := append(append(none, own...), o.Labels...)
+	SortLabels(all)
 	return all
 }
 

@@ -6,7 +6,7 @@ import "github.com/mpit-exporter/mpit-exporter/mapping"
 type Row struct {
 	Labels []mapping.Label
 	Value  float64
-	Number func(o Owner) float64
+	Number func() float64
 }
 
 // unlabelled is what all rows are that have no labels of their own, as most have none.
@@ -42,7 +42,8 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 	s.plain = len(s.entries)
 	f := p.byName[of.Name]
 	if f == nil {
-		f = p.family(of.Name, of.Help, of.Type, otelOfOwn(of))
+		name, unit := of.OTel()
+		f = p.family(of.Name, of.Help, of.Type, otelFamily{name: name, unit: unit})
 	}
 	p.insert(f, s, from)
 }
@@ -52,7 +53,7 @@ func (p *Page) ReplaceShared(f *Family, rows []Row) {
 	p.Remove(p.shared[f.Name])
 	delete(p.shared, f.Name)
 	if len(rows) > 0 {
-		s := NewSheet(nil)
+		s := NewSheet(&Owner{})
 		p.AddOwn(s, f, false, rows...)
 		p.shared[f.Name] = s
 	}

@@ -135,7 +135,7 @@ func (p *Page) insert(f *family, s *Sheet, from int) {
 func (p *Page) Arrange() {
 	for f := range p.changed {
 		f.blocks = slices.DeleteFunc(f.blocks, func(b block) bool { return b.sheet.gone })
-		byPlace := func(a, b block) int { return a.sheet.compare(b.sheet) }
+		byPlace := func(a, b block) int { return strings.Compare(a.sheet.owner.Place, b.sheet.owner.Place) }
 		if !slices.IsSortedFunc(f.blocks, byPlace) {
 			slices.SortStableFunc(f.blocks, byPlace)
 		}
@@ -190,9 +190,9 @@ func (p *Page) family(name, help string, kind mapping.Kind, otel otelFamily) *fa
 }
 
 // CountMore counts what is left out time after time, once: by how much it is more than what left says.
-func CountMore(drop func(reason string, n int), left map[string]int, reason string, n int) {
-	if n > left[reason] {
-		drop(reason, n-left[reason])
-		left[reason] = n
+func CountMore[R ~string, N int | uint64](drop func(reason string, n int), left map[string]int, reason R, n N) {
+	if was := left[string(reason)]; int(n) > was {
+		drop(string(reason), int(n)-was)
+		left[string(reason)] = int(n)
 	}
 }

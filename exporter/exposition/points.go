@@ -99,11 +99,10 @@ func (s *Sheet) attributes(i int) attribute.Set {
 
 // begun is when an entry began to count, else its owner did; the zero time: not known.
 func (s *Sheet) begun(i int) time.Time {
-	at := s.created(i)
-	if at.IsZero() && s.owner != nil {
-		at = s.owner.Begun()
+	if at := s.created(i); !at.IsZero() {
+		return at
 	}
-	return at
+	return s.owner.Begun
 }
 
 // histogramPoint has the buckets that /metrics has.

@@ -40,7 +40,7 @@ func TestSetsAreShared(t *testing.T) {
 		list = append(list, &mapping.Series{Metric: m},
 			&mapping.Series{Metric: m, Labels: []mapping.Label{{Name: "comm", Value: "a"}}})
 	}
-	s := NewSheet(someone{})
+	s := NewSheet(someone())
 	p.Fill(s, list, func(string) bool { return false })
 	distinct := map[attribute.Set]bool{}
 	of := func() {

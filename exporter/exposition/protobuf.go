@@ -69,7 +69,7 @@ type messageWriter struct {
 	family *family
 	b      []byte
 	n      int
-	inner  []byte // a histogram; its memory is used again
+	inner  []byte // what a metric holds; its memory is used again
 }
 
 func (w *messageWriter) block(bl *block) {
@@ -91,33 +91,25 @@ func (w *messageWriter) block(bl *block) {
 	}
 }
 
-// fixedField is how long a field with a double is, and its key's length is that of all keys but histogramCreated's.
+// fixedField is how long a field with a double is.
 const fixedField = 1 + 8
 
 // number writes a series that is one number.
 func (w *messageWriter) number(s *Sheet, at int) {
-	e, created := &s.entries[at], time.Time{}
-	labels := e.labels.fields
-	field, length := protowire.Number(metricUntyped), fixedField
+	labels, field := s.entries[at].labels.fields, protowire.Number(metricUntyped)
+	w.inner = w.inner[:0]
 	switch w.family.kind {
 	case mapping.KindGauge:
 		field = metricGauge
 	case mapping.KindCounter:
-		field, created = metricCounter, s.created(at)
+		field, w.inner = metricCounter, appendTime(w.inner, counterCreated, s.created(at))
 	}
-	stamp := 0
-	if !created.IsZero() {
-		stamp = sizeTime(created)
-		length += 1 + 1 + stamp
-	}
+	length := fixedField + len(w.inner)
 	w.message(familyMetric, len(labels)+1+1+length)
 	w.b = append(w.b, labels...)
 	w.message(field, length)
-	w.double(numberValue, e.value)
-	if stamp > 0 {
-		w.message(counterCreated, stamp)
-		w.time(created)
-	}
+	w.double(numberValue, s.entries[at].value)
+	w.b = append(w.b, w.inner...)
 }
 
 // histogram writes a series that is a histogram, as a classic and, if it is one, as a native one.
@@ -142,11 +134,7 @@ func (w *messageWriter) histogram(s *Sheet, at int) {
 	if whole := nativeCount(h) == count; whole {
 		w.native(h)
 	}
-	if created := s.created(at); !created.IsZero() {
-		w.message(histogramCreated, sizeTime(created))
-		w.time(created)
-	}
-	w.inner, w.b = w.b, outer
+	w.inner, w.b = appendTime(w.b, histogramCreated, s.created(at)), outer
 
 	labels := s.entries[at].labels.fields
 	w.message(familyMetric, len(labels)+1+protowire.SizeBytes(len(w.inner)))
@@ -189,7 +177,7 @@ func (w *messageWriter) native(h *mapping.Histogram) {
 }
 
 // makeFields makes fields of the labels, which are an owner's and these.
-func (l *labels) makeFields(o Owner, own []mapping.Label) {
+func (l *labels) makeFields(o *Owner, own []mapping.Label) {
 	w := messageWriter{}
 	for _, label := range withOwner(nil, o, own) {
 		w.message(metricLabel, 1+protowire.SizeBytes(len(label.Name))+1+protowire.SizeBytes(len(label.Value)))
@@ -219,22 +207,19 @@ func (w *messageWriter) double(field protowire.Number, x float64) {
 	w.b = protowire.AppendFixed64(w.b, math.Float64bits(x))
 }
 
-// time writes a google.protobuf.Timestamp, which leaves out what is zero.
-func (w *messageWriter) time(t time.Time) {
+// appendTime appends a google.protobuf.Timestamp, which leaves out what is zero; of a time that isn't known nothing.
+func appendTime(b []byte, field protowire.Number, t time.Time) []byte {
+	if t.IsZero() {
+		return b
+	}
+	b = append(protowire.AppendTag(b, field, protowire.BytesType), 0)
+	from := len(b)
 	if seconds := t.Unix(); seconds != 0 {
-		w.whole(timeSeconds, uint64(seconds))
+		b = protowire.AppendVarint(protowire.AppendTag(b, timeSeconds, protowire.VarintType), uint64(seconds))
 	}
 	if nanos := t.Nanosecond(); nanos != 0 {
-		w.whole(timeNanos, uint64(nanos))
+		b = protowire.AppendVarint(protowire.AppendTag(b, timeNanos, protowire.VarintType), uint64(nanos))
 	}
-}
-
-func sizeTime(t time.Time) (size int) {
-	if seconds := t.Unix(); seconds != 0 {
-		size += 1 + protowire.SizeVarint(uint64(seconds))
-	}
-	if nanos := t.Nanosecond(); nanos != 0 {
-		size += 1 + protowire.SizeVarint(uint64(nanos))
-	}
-	return size
+	b[from-1] = byte(len(b) - from) // never more than 17
+	return b
 }

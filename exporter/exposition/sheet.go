@@ -15,9 +15,9 @@ type Sheet struct {
 	// Unlisted says which of its series, by their names, stand on no page, and only Shown has them; nil: none.
 	Unlisted func(name string) bool
 
-	Live  bool  // all its series stand on the page, else the lasting ones alone
-	owner Owner // nil: nobody
-	gone  bool  // from the page
+	Live  bool // all its series stand on the page, else the lasting ones alone
+	owner *Owner
+	gone  bool // from the page
 
 	entries    []entry
 	plain      int                 // so many of them are no histograms; those follow
@@ -51,7 +51,7 @@ type entry struct {
 // ownNumber is where a number of the exporter's own stands, and what it is.
 type ownNumber struct {
 	at    int
-	value func(o Owner) float64
+	value func() float64
 }
 
 // known says whether the entry has a number now, shown whether it stands on the page; live, whether its sheet is.
@@ -59,16 +59,8 @@ func (e *entry) known(live bool) bool { return e.valid && (live || e.lasting) }
 
 func (e *entry) shown(live bool) bool { return e.known(live) && !e.unlisted }
 
-// NewSheet returns an empty sheet of an owner; nil is nobody. All its series stand on the page.
-func NewSheet(o Owner) *Sheet { return &Sheet{owner: o, Live: true} }
-
-// compare puts sheets into the order of their owners; what is nobody's has a family for itself.
-func (s *Sheet) compare(other *Sheet) int {
-	if s.owner == nil || other.owner == nil {
-		return 0
-	}
-	return s.owner.Compare(other.owner)
-}
+// NewSheet returns an empty sheet of an owner. All its series stand on the page.
+func NewSheet(o *Owner) *Sheet { return &Sheet{owner: o, Live: true} }
 
 // histogram is the numbers of an entry of a histogram's family.
 func (s *Sheet) histogram(i int) *mapping.Histogram { return &s.histograms[i-s.plain] }
@@ -78,8 +70,8 @@ func (s *Sheet) created(i int) time.Time {
 	switch since := s.entries[i].since; {
 	case since != 0:
 		return time.Unix(0, since)
-	case !s.figures && s.owner != nil:
-		return s.owner.Begun()
+	case !s.figures:
+		return s.owner.Begun
 	}
 	return time.Time{}
 }
@@ -128,7 +120,7 @@ func CountOfAll(h *mapping.Histogram, sum uint64) uint64 { return max(sum, h.Cou
 // SetOwn sets the numbers of the exporter's own families.
 func (s *Sheet) SetOwn() {
 	for _, o := range s.own {
-		s.entries[o.at].value = o.value(s.owner)
+		s.entries[o.at].value = o.value()
 	}
 }
 

@@ -3,7 +3,6 @@ package exposition
 import (
 	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -12,15 +11,11 @@ import (
 )
 
 // someone is an owner: of rank 3.
-type someone struct{}
-
-func (someone) Compare(Owner) int { return 0 }
-func (someone) Begun() time.Time  { return time.Time{} }
-func (someone) Labels() []mapping.Label {
-	return []mapping.Label{
+func someone() *Owner {
+	return &Owner{Labels: []mapping.Label{
 		{Name: "jobid", Value: "1"}, {Name: "rank", Value: "3"}, {Name: "user", Value: "alice"},
 		{Name: "world", Value: "0"},
-	}
+	}}
 }
 
 // gauge is a page on which someone has one series for each value of label l.
@@ -32,7 +27,7 @@ func gauge(values ...string) *Page {
 		list = append(list, &mapping.Series{Metric: metric, Labels: []mapping.Label{{Name: "l", Value: v}},
 			Value: float64(i), Valid: true})
 	}
-	p.Fill(NewSheet(someone{}), list, func(string) bool { return false })
+	p.Fill(NewSheet(someone()), list, func(string) bool { return false })
 	return p
 }
 
@@ -61,12 +56,12 @@ func TestNumbersAsText(t *testing.T) {
 
 // Series of one owner with the same labels share them.
 func TestLabelTexts(t *testing.T) {
-	maker := newLabelMaker(someone{})
+	maker := newLabelMaker(someone())
 	assert.Equal(t, `{jobid="1",rank="3",user="alice",world="0"} `, maker.of(nil).text)
 	assert.Equal(t, `{comm="a \"b\" \\c\nd",jobid="1",peer="7",rank="3",user="alice",world="0",z=""} `,
 		maker.of([]mapping.Label{{Name: "comm", Value: "a \"b\" \\c\nd"}, {Name: "peer", Value: "7"}, {Name: "z"}}).text)
 	assert.Same(t, maker.of(nil), maker.of(nil))
-	assert.Equal(t, " ", newLabelMaker(nil).of(nil).text)
+	assert.Equal(t, " ", newLabelMaker(&Owner{}).of(nil).text)
 }
 
 func TestRenderingAllocatesNothing(t *testing.T) {

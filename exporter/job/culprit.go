@@ -20,12 +20,24 @@ type finding struct {
 
 // find returns the worst of what holds ranks up; false: nothing does that can be told.
 func (g *graph) find() (finding, bool) {
+	g.suspect()
 	for _, look := range []func() (finding, bool){g.wrongProgram, g.deadlock, g.waiting} {
 		if f, found := look(); found {
 			return f, true
 		}
 	}
 	return finding{}, false
+}
+
+// suspect finds ranks that may be deadlocked.
+func (g *graph) suspect() {
+	if !slices.ContainsFunc(g.ranks, (*Rank).mayBeBlocked) {
+		return
+	}
+	g.short = newGraph(g.ranks, nil, (*Rank).mayBeBlocked)
+	for _, i := range g.short.core() {
+		g.suspects[g.ranks[i]] = true
+	}
 }
 
 // wrongProgram finds ranks that are in different functions, or have different roots, as the same collective of a

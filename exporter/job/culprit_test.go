@@ -148,7 +148,7 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 		"numbers that aren't known": {[]Rank{rankIn(0, barrier("a", 0)), rankIn(1, nil)}, "", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGraph(pointers(c.ranks), moved)
+			g := newGraph(pointers(c.ranks), moved, (*Rank).isBlocked)
 			f, _ := g.find()
 			var named []int
 			for _, i := range f.ranks {

@@ -62,22 +62,10 @@ func (w *wait) isMessage() bool {
 	return w.call.Number == 0 && (len(w.call.Peers) > 0 || w.call.AnySource) && !isOfWindow(w.call.Function)
 }
 
-// newGraph makes the graph of all that is known of a job's ranks at one moment, and of the calls that they have made.
-// The ranks have been asked within less than Waiting: calls that have lasted for so long were all under way when the
-// first of them was.
-func newGraph(ranks []*Rank, calls []Call) *graph {
-	g := graphOf(ranks, calls, (*Rank).isBlocked)
-	if slices.ContainsFunc(ranks, (*Rank).mayBeBlocked) {
-		g.short = graphOf(ranks, calls, (*Rank).mayBeBlocked)
-		for _, i := range g.short.core() {
-			g.suspects[ranks[i]] = true
-		}
-	}
-	return g
-}
-
-// graphOf makes the graph of ranks some of which are blocked.
-func graphOf(ranks []*Rank, calls []Call, isBlocked func(r *Rank) bool) *graph {
+// newGraph makes the graph of all that is known of a job's ranks at one moment, of the calls that they have made, and
+// of which are blocked. The ranks have been asked within less than Waiting: calls that have lasted for so long were all
+// under way when the first of them was.
+func newGraph(ranks []*Rank, calls []Call, blocked func(*Rank) bool) *graph {
 	g := &graph{ranks: ranks, calls: map[Called]*Call{}, number: map[int]int{}, groups: map[string]*group{},
 		of: make([][]*wait, len(ranks)), free: make([]bool, len(ranks)), suspects: suspects{}}
 	for i, r := range ranks {
@@ -92,7 +80,7 @@ func graphOf(ranks []*Rank, calls []Call, isBlocked func(r *Rank) bool) *graph {
 	g.addGroups()
 	same := map[operation]*wait{}
 	for i, r := range ranks {
-		if isBlocked(r) {
+		if blocked(r) {
 			for t := range r.Threads {
 				g.addWait(i, r.Threads[t].Call, same)
 			}

@@ -58,7 +58,7 @@ func ended(rank int) Rank { return Rank{Rank: rank, Node: "node1", State: "ended
 
 // deadlockedOf are the numbers of the ranks that can't go on.
 func deadlockedOf(ranks []Rank) (deadlocked []int) {
-	g := newGraph(pointers(ranks), nil)
+	g := newGraph(pointers(ranks), nil, (*Rank).isBlocked)
 	for i := range ranks {
 		if !g.free[i] && !ranks[i].ended() {
 			deadlocked = append(deadlocked, ranks[i].Rank)
@@ -168,7 +168,7 @@ func TestDeadlockedIsTheLargestSet(t *testing.T) {
 			}
 		}
 		got := uint(0)
-		g := newGraph(pointers(ranks), nil)
+		g := newGraph(pointers(ranks), nil, (*Rank).isBlocked)
 		for i := range ranks {
 			if !g.free[i] {
 				got |= 1 << i

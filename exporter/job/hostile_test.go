@@ -78,7 +78,7 @@ func TestManyRanks(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			newGraph(pointers(ranks), nil).find()
+			newGraph(pointers(ranks), nil, (*Rank).isBlocked).find()
 			runtime.ReadMemStats(&after)
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20))
 		})

@@ -207,7 +207,7 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *la
 		lost[i] = 1 - of(part[i])
 	}
 	at, share := standsOut(lost)
-	if at < 0 || !r.suspects.allow(part[at]) {
+	if at < 0 {
 		return nil
 	}
 	by := part[at]
@@ -261,7 +261,7 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 		}
 		at, share := standsOut(lost)
 		share *= float64(len(members)) / float64(len(part))
-		if at < 0 || share < noted || to.id != "" && to.size != len(members) || !r.suspects.allow(part[members[at]]) {
+		if at < 0 || share < noted || to.id != "" && to.size != len(members) {
 			continue
 		}
 		if by := part[members[at]]; worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {

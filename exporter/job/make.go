@@ -55,7 +55,7 @@ func (m *maker) addRank(of *api.RankValues) {
 		rank.EndedAt = *s.Ended
 	}
 	if c := s.Calls; c != nil {
-		rank.Time, rank.Comms, rank.CPU = c.State, c.Comms, c.CPU
+		rank.Time, rank.Comms, rank.CPU, rank.Phases = c.State, c.Comms, c.CPU, c.Phases
 		rank.young = rank.Time.Sum() < Waiting.Seconds()
 		switch finalize := c.State[api.Finalize]; {
 		case s.EndReason != endsWell:

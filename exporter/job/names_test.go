@@ -396,7 +396,7 @@ func TestNamesByTheFacts(t *testing.T) {
 		if len(f.ranks) == 0 {
 			continue
 		}
-		g := newGraph(pointers(f.ranks), f.calls)
+		g := newGraph(pointers(f.ranks), f.calls, (*Rank).isBlocked)
 		found, _ := g.find()
 		byNumber := map[int]*Rank{}
 		for i := range f.ranks {

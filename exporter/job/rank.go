@@ -32,6 +32,7 @@ type Rank struct {
 	Threads []api.Thread `json:"threads,omitempty"`
 	Comms   []api.Comm   `json:"comms,omitempty"`
 	CPU     *api.CPU     `json:"cpu,omitempty"`
+	Phases  []api.Phase  `json:"phases,omitempty"` // empty: the program has none, or the report isn't of all the time
 	// Bytes are those of its calls by direction, as Call has them; nil: none, or not known of an interval.
 	Bytes map[string]float64 `json:"bytes,omitempty"`
 	// Functions are those with most of its time, as Written has them.
@@ -129,7 +130,7 @@ func (r *Rank) inOneCall() bool {
 	if len(r.Threads) > 0 {
 		return r.isBlocked()
 	}
-	return !r.ended() && !r.silent() && r.isLong(r.Running) && !isOfFile(r.function()) && r.spendsItInside()
+	return !r.ended() && !r.silent() && r.Running >= r.long() && !isOfFile(r.function()) && r.spendsItInside()
 }
 
 // spendsItInside says that the rank's time is that of the call that it is in: if it is another thread's, there is less.
@@ -152,26 +153,29 @@ func (r *Rank) isUnknown() bool {
 const mostThreads = 8
 
 // isBlocked says that the rank has stayed in its calls for long.
-func (r *Rank) isBlocked() bool { return !r.silent() && r.stays(r.isLong) }
+func (r *Rank) isBlocked() bool { return !r.silent() && r.stays(r.long()) }
 
 // mayBeBlocked says that the rank may get stuck in its calls, or, if it doesn't answer, that it may still be in them.
 func (r *Rank) mayBeBlocked() bool {
-	return r.stays(func(seconds float64) bool { return r.silent() || seconds >= api.LongCallTime.Seconds() })
+	if r.silent() {
+		return r.stays(0)
+	}
+	return r.stays(api.LongCallTime.Seconds())
 }
 
-// stays says that no thread of the rank does anything: each has been in one call for long, and the process uses no
+// stays says that no thread of the rank does anything: each has been in one call for so many seconds, and it uses no
 // more of the processors than they spin away. Where threads aren't known nothing is.
-func (r *Rank) stays(isLong func(seconds float64) bool) bool {
+func (r *Rank) stays(least float64) bool {
 	if r.ended() || len(r.Threads) == 0 || len(r.Threads) >= mostThreads || r.cores > float64(len(r.Threads))+0.2 {
 		return false
 	}
 	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool {
-		return t.Call == nil || !isLong(t.Call.Seconds) || isOfFile(t.Call.Function)
+		return t.Call == nil || t.Call.Seconds < least || isOfFile(t.Call.Function)
 	})
 }
 
-// isLong says that a call of so many seconds has lasted for long: longer than its job's steps.
-func (r *Rank) isLong(seconds float64) bool { return seconds >= max(Waiting.Seconds(), r.step) }
+// long is from how many seconds on a call has lasted for long: longer than its job's steps.
+func (r *Rank) long() float64 { return max(Waiting.Seconds(), r.step) }
 
 // operation tells apart what ranks may be in together.
 type operation struct {

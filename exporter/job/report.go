@@ -40,10 +40,15 @@ type Report struct {
 	// --calls=peers).
 	Messages []Messages `json:"messages,omitempty"`
 	Levels   []Level    `json:"levels,omitempty"` // of the library: queues and watermarks, by name
+	// Phases are those of the program, as Written has them, those with most time first.
+	Phases []Phase `json:"phases,omitempty"`
+	// Sites are those at which ranks have waited most, the first few (exec --calls=sites); empty: none, or not asked for.
+	Sites []Site `json:"sites,omitempty"`
 	// LeftOut is how many ranks and series the exporters have left out of their answers.
 	LeftOut int `json:"left_out,omitempty"`
 
 	was      string // the state of the job a moment ago; empty: not known
+	cycle    string // which ranks wait for one another, for too short a time to call it a deadlock; empty: none
 	suspects suspects
 }
 
@@ -143,7 +148,7 @@ func Read(text []byte) (*Report, error) {
 // Written is the report as files have it: each rank has its functions, and calls don't have their ranks.
 func (r *Report) Written() *Report {
 	of := r.WithRanks(0)
-	of.Ranks = slices.Clone(r.Ranks)
+	of.Ranks, of.Phases = slices.Clone(r.Ranks), r.phases()
 	by := map[who]map[string]float64{}
 	for i := range r.Calls {
 		c := &r.Calls[i]
@@ -167,6 +172,7 @@ func (r *Report) Written() *Report {
 			to.Functions = all[:min(len(all), mostFunctions)]
 		}
 	}
+	of.Locate()
 	return of
 }
 

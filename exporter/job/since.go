@@ -164,7 +164,7 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 	ranks := slices.Clone(now)
 	for i := range ranks {
 		r := &ranks[i]
-		r.Bytes = nil
+		r.Bytes, r.Phases = nil, nil
 		b := t.ranks[r.who()]
 		observed := r.Time.Sum()
 		for state := range r.Time {

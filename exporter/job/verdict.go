@@ -55,6 +55,10 @@ func (r *Report) observed() (ranks []*Rank) {
 // are several that have nothing to do with one another.
 func (r *Report) divide(observed []*Rank, v *Verdict) {
 	worst, of := v.State, []*Rank(nil)
+	if r.cycle != "" { // that parts have nothing to do with one another isn't the point
+		r.judge(observed, v)
+		return
+	}
 	parts := r.parts(observed)
 	calls := r.callsOf(parts)
 	for i, part := range parts {
@@ -81,7 +85,9 @@ func (r *Report) divide(observed []*Rank, v *Verdict) {
 func (r *Report) judge(part []*Rank, v *Verdict) {
 	e, use, late := efficiency(part), usageOf(part, r.from(NoCore, queued), r.from(Idle, Efficient)), ""
 	useful := e.Parallel
-	if l := r.late(part); l != nil && (l.proved || l.Share >= r.from(LateRanks, Late)) {
+	if l := r.late(part); r.cycle != "" { // what the others lose is little where some may never go on
+		late = "; " + r.cycle
+	} else if l != nil && (l.proved || l.Share >= r.from(LateRanks, Late)) {
 		v.Late, late = &l.LateRank, l.text()
 	}
 	isLate := v.Late != nil && v.Late.Share >= r.from(LateRanks, Late)
@@ -125,7 +131,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		case late != "":
 		case in != "":
 			late = "; " + in
-		case len(part) == 1 || len(r.suspects) > 0 || r.hasJustStarted(part):
+		case len(part) == 1 || r.hasJustStarted(part):
 		case len(r.Ranks) < r.Job.WorldSize:
 			late = fmt.Sprintf(", and none of the %d ranks that are observed, of %d, is late", len(r.Ranks), r.Job.WorldSize)
 		case e.LoadBalance < Efficient:
@@ -301,9 +307,13 @@ func (r *Report) stuck(ranks []Rank, v *Verdict) bool {
 		all[i] = &ranks[i]
 	}
 	slices.SortStableFunc(all, func(a, b *Rank) int { return cmp.Compare(a.Rank, b.Rank) }) // for sentences
-	g := newGraph(all, r.Calls)
+	g := newGraph(all, r.Calls, (*Rank).isBlocked)
+	f, found := g.find()
 	r.suspects = g.suspects
-	if f, found := g.find(); found {
+	if len(g.suspects) > 0 {
+		r.cycle = g.short.chain(g.short.waitsOf(g.short.core()))
+	}
+	if found {
 		v.State, v.Text = f.state, f.text
 		if len(f.ranks) == 1 {
 			by := all[f.ranks[0]]

@@ -122,9 +122,9 @@ func (s *settings) readTimes(e environ) error {
 func (s *settings) readHeaders(e environ) error {
 	s.headers = map[string]string{}
 	v := e.pick("", "", "HEADERS")
-	headers, err := parsePairs(v.text)
+	headers, err := v.pairs()
 	if err != nil {
-		return fmt.Errorf("%s: %w; write it as key=value,key=value with %%2C for a comma within a value", v.name, err)
+		return err
 	}
 	for _, h := range headers {
 		if err := h.checkHeader(); err != nil {

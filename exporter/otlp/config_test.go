@@ -308,7 +308,7 @@ func FuzzPairs(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		pairs, err := parsePairs(text)
+		pairs, err := setting{text: text}.pairs()
 		if err != nil {
 			return
 		}

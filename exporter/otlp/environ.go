@@ -92,25 +92,26 @@ func (v setting) milliseconds(otherwise time.Duration) (time.Duration, error) {
 // pair is one of a list as OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES have them.
 type pair struct{ key, value string }
 
-// parsePairs reads key=value,key=value, with values encoded as in URLs and spaces around both ignored. Errors name
-// the place, not the value, which may be a password.
-func parsePairs(text string) ([]pair, error) {
-	var pairs []pair
-	for i, member := range strings.Split(text, ",") {
+// pairs reads key=value,key=value, with both encoded as in URLs and spaces around them ignored. Errors name the place,
+// not the value, which may be a password.
+func (v setting) pairs() (pairs []pair, err error) {
+	for i, member := range strings.Split(v.text, ",") {
 		if strings.TrimSpace(member) == "" {
 			continue // a comma at the end
 		}
 		key, value, ok := strings.Cut(member, "=")
-		key = strings.TrimSpace(key)
-		if !ok || key == "" {
-			return nil, fmt.Errorf("entry %d has no =, or nothing before it", i+1)
+		p := pair{strings.TrimSpace(key), strings.TrimSpace(value)}
+		if !ok || p.key == "" {
+			return nil, fmt.Errorf("%s: entry %d has no =, or nothing before it; write it as key=value,key=value with %%2C "+
+				"for a comma within a value", v.name, i+1)
 		}
-		value, err := url.PathUnescape(strings.TrimSpace(value))
-		if err != nil {
-			return nil, fmt.Errorf("entry %d, %q: a %% must be followed by two hexadecimal digits; %%25 is a %%",
-				i+1, key)
+		for _, text := range []*string{&p.value, &p.key} {
+			if *text, err = url.PathUnescape(*text); err != nil {
+				return nil, fmt.Errorf("%s: entry %d, %q: a %% must be followed by two hexadecimal digits; %%25 is a %%",
+					v.name, i+1, strings.TrimSpace(key))
+			}
 		}
-		pairs = append(pairs, pair{key, value})
+		pairs = append(pairs, p)
 	}
 	return pairs, nil
 }

@@ -2,7 +2,6 @@ package otlp
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,20 +32,12 @@ func (cfg *Config) completeResource(e environ, done *settings) error {
 	if cfg.Version != "" {
 		attrs["service.version"] = cfg.Version
 	}
-	if v := e.get(attributes); v.text != "" {
-		pairs, err := parsePairs(v.text)
-		if err != nil {
-			return fmt.Errorf("%s: %w; write it as key=value,key=value with %%2C for a comma within a value", v.name,
-				err)
-		}
-		for i, p := range pairs {
-			key, err := url.PathUnescape(p.key)
-			if err != nil {
-				return fmt.Errorf("%s: entry %d, %q: a %% must be followed by two hexadecimal digits; %%25 is a %%",
-					v.name, i+1, p.key)
-			}
-			attrs[strings.ToValidUTF8(key, "\uFFFD")] = strings.ToValidUTF8(p.value, "\uFFFD")
-		}
+	pairs, err := e.get(attributes).pairs()
+	if err != nil {
+		return err
+	}
+	for _, p := range pairs {
+		attrs[strings.ToValidUTF8(p.key, "\uFFFD")] = strings.ToValidUTF8(p.value, "\uFFFD")
 	}
 	if v := e.get(service); v.text != "" {
 		attrs["service.name"] = strings.ToValidUTF8(v.text, "\uFFFD")

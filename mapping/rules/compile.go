@@ -101,7 +101,7 @@ func (r *compiledRule) compileMatch(note func(key string, err error) bool) {
 			return
 		}
 		r.name = Glob(m.Name)
-		r.prefix, r.whole = globPrefix(m.Name)
+		r.prefix, r.whole = regexp.MustCompile(globExpression(m.Name)).LiteralPrefix()
 	case m.Regexp != "":
 		if r.name, err = wholeExpression(m.Regexp); note("match.regexp", err) {
 			r.prefix, _ = regexp.MustCompile(m.Regexp).LiteralPrefix()
@@ -185,13 +185,24 @@ func parseClass(name string) (mpit.Class, error) {
 	return mpit.Class(class), nil
 }
 
-// classWords are the classes as rules write them.
-func classWords() []string {
-	var words []string
-	for c := range mpit.ClassGeneric + 1 {
-		words = append(words, mapping.NameOf(c))
+// words are the names of a vocabulary's numbers from first to last, as rules write them.
+func words[T ~uint8](first, last T, name func(T) string) (list []string) {
+	for x := first; x <= last; x++ {
+		list = append(list, name(x))
 	}
-	return words
+	return list
+}
+
+func classWords() []string { return words(0, mpit.ClassGeneric, mapping.NameOf) }
+
+func bindWords() []string {
+	return append([]string{"none"}, words(mpit.BindComm, mpit.BindLast, mpit.Bind.Label)...)
+}
+
+// verbosityWords begins with the lowest.
+func verbosityWords() []string {
+	return words(mpit.VerbosityUserBasic, mpit.VerbosityMPIDevAll,
+		func(v mpit.Verbosity) string { return strings.ToLower(v.String()) })
 }
 
 // unitList is the units that rules may give, besides what is counted.
@@ -208,24 +219,6 @@ func parseUnit(s string) (mapping.Unit, error) {
 // Libraries are the names of libraries that rules can match.
 func Libraries() []string {
 	return []string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH}
-}
-
-// bindWords are the kinds of objects as rules write them.
-func bindWords() []string {
-	words := []string{"none"}
-	for b := mpit.BindComm; b <= mpit.BindLast; b++ {
-		words = append(words, b.Label())
-	}
-	return words
-}
-
-// verbosityWords are the levels as rules write them, the lowest first.
-func verbosityWords() []string {
-	var words []string
-	for v := mpit.VerbosityUserBasic; v <= mpit.VerbosityMPIDevAll; v++ {
-		words = append(words, strings.ToLower(v.String()))
-	}
-	return words
 }
 
 var rankModes = []mapping.RankMode{mapping.RankKeep, mapping.RankNode}

@@ -9,17 +9,7 @@ import (
 
 // meets says whether a bound is met by what compares so with it (-1, 0 or 1).
 func meets(operator string, compared int) bool {
-	switch operator {
-	case "<":
-		return compared < 0
-	case "<=":
-		return compared <= 0
-	case ">":
-		return compared > 0
-	case ">=":
-		return compared >= 0
-	}
-	return compared == 0
+	return strings.Contains(operator, string("<=>"[compared+1]))
 }
 
 // version is the numbers of a version, without zeros at the end: 4.0 is the same as 4.

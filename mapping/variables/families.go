@@ -2,7 +2,6 @@ package variables
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -14,12 +13,16 @@ type families struct {
 
 	mu      sync.Mutex
 	byName  map[string]*family // by FamilyName
+	owned   map[string]*family // by each of mapping.OwnedNames
 	byOTel  map[string]*family // by Metric.OTelName
 	perUser map[uint32]int     // number of families, by the user that had them first
 }
 
 func newFamilies(limit int) *families {
-	return &families{max: limit, byName: map[string]*family{}, byOTel: map[string]*family{}, perUser: map[uint32]int{}}
+	return &families{
+		max: limit, byName: map[string]*family{}, owned: map[string]*family{}, byOTel: map[string]*family{},
+		perUser: map[uint32]int{},
+	}
 }
 
 // family is a Metric with the number of variables of live Ranks that it is made of. The last one takes it along: no
@@ -38,33 +41,17 @@ func (f *families) find(want *mapping.Metric) (have *family, conflict string) {
 	if have != nil {
 		return have, have.conflict(want)
 	}
-	if name, other := f.rival(want); other != nil {
-		return nil, fmt.Sprintf("%s would stand for the %s %s and for the %s %s", name, want.Kind, want.Name,
-			other.metric.Kind, other.metric.Name)
+	for _, name := range mapping.OwnedNames(want.Name, want.Kind) {
+		if other := f.owned[name]; other != nil {
+			return nil, fmt.Sprintf("%s would stand for the %s %s and for the %s %s", name, want.Kind, want.Name,
+				other.metric.Kind, other.metric.Name)
+		}
 	}
 	if other := f.byOTel[want.OTelName]; other != nil {
 		return nil, fmt.Sprintf("in OpenTelemetry, %s and %s would both be %s", want.Name, other.metric.Name,
 			want.OTelName)
 	}
 	return nil, ""
-}
-
-// rival looks for a family that owns one of the names that want would own, of which want's family is none: it is
-// called by one of them, or want's family by one of its. The caller holds mu.
-func (f *families) rival(want *mapping.Metric) (name string, _ *family) {
-	owned := mapping.OwnedNames(want.Name, want.Kind)
-	for _, name := range owned[1:] {
-		if other := f.byName[name]; other != nil {
-			return name, other
-		}
-	}
-	for _, base := range mapping.Owners(owned[0]) {
-		if other := f.byName[base]; other != nil && slices.Contains(mapping.OwnedNames(other.metric.Name,
-			other.metric.Kind), owned[0]) {
-			return owned[0], other
-		}
-	}
-	return "", nil
 }
 
 // conflict says why want can't be one with the family; "": it can. Who knows no unit may share the family of who
@@ -131,6 +118,9 @@ func (f *families) acquire(want mapping.Metric, user uint32, help func() string)
 	made := &family{metric: &want, measure: want.Measure, holders: 1, user: user}
 	f.perUser[user]++
 	f.byName[mapping.FamilyName(want.Name, want.Kind)], f.byOTel[want.OTelName] = made, made
+	for _, name := range mapping.OwnedNames(want.Name, want.Kind) {
+		f.owned[name] = made
+	}
 	return made.metric, "", ""
 }
 
@@ -152,4 +142,7 @@ func (f *families) release(metric *mapping.Metric) {
 	}
 	delete(f.byName, name)
 	delete(f.byOTel, metric.OTelName)
+	for _, name := range mapping.OwnedNames(metric.Name, metric.Kind) {
+		delete(f.owned, name)
+	}
 }

@@ -304,6 +304,21 @@ static void put_kernel(struct wire *w, const struct kernel_says *kernel)
 	wire_fill_length(w, record);
 }
 
+static void put_phases(struct wire *w, const struct phases *p)
+{
+	wire_word(w, p->count);
+	for (size_t i = 0; i < p->count; i++) {
+		const struct phase *is = &p->list[i];
+		size_t record = wire_hole(w);
+
+		wire_word(w, (uint64_t)(int64_t)is->level);
+		wire_word(w, is->observed_ns);
+		wire_word(w, ACTIVITIES);
+		wire_words(w, is->activity_ns, ACTIVITIES);
+		wire_fill_length(w, record);
+	}
+}
+
 static void put_under_way(struct wire *w, const struct under_way *calls)
 {
 	const struct source_calls *is = &calls->is;
@@ -328,6 +343,7 @@ static void put_under_way(struct wire *w, const struct under_way *calls)
 	for (size_t i = 0; i < is->thread_count; i++)
 		put_thread(w, &is->threads[i], i == 0, calls->kernel.read ? &calls->kernel.threads[i] : NULL);
 	put_kernel(w, &calls->kernel);
+	put_phases(w, &calls->phases);
 	wire_fill_length(w, record);
 }
 

@@ -19,6 +19,8 @@ static const char *const variables[] = {
 	"MPIT_JOB_ID",
 	/* the exporter shows less of a light call profile */
 	"MPIT_CALLS",
+	/* names of phases, for reports */
+	"MPIT_PHASES",
 	/* Slurm */
 	"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_QOS",
 	"SLURM_JOB_USER",

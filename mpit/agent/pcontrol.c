@@ -87,6 +87,8 @@ void pcontrol_called(struct session *s, int level)
 {
 	s->pcontrol.calls++;
 	s->pcontrol.level = level;
+	if (level >= FIRST_PHASE)
+		phases_begin(&s->phases, s->sourced.source, level);
 	if (level == LEVEL_OFF)
 		switch_off(s);
 	else if (level == LEVEL_ON)

@@ -1,6 +1,6 @@
 /*
  * pcontrol.h - what MPI_Pcontrol (MPI-4.1 section 15.2.4) does to the session: 0 switches observation off, 1 on
- * again. Every other level, negative ones too, is counted and shown.
+ * again; from FIRST_PHASE on it begins a phase (phases.h). Every level, negative ones too, is counted and shown.
  *
  * Switched off, a handle goes on counting in the library, for it is never stopped: what it shows is frozen, and what
  * it gained until it is switched on is kept beside it, to be subtracted. All of it belongs to the gate.

@@ -103,6 +103,7 @@ struct session {
 	uint64_t sampled_layout; /* layout generation that the values belong to */
 
 	struct pcontrol pcontrol;
+	struct phases phases;
 	_Atomic uint64_t finalizing; /* CLOCK_MONOTONIC, ns: when MPI_Finalize began; 0: it hasn't. Without the gate */
 	bool may_write;          /* MPIT_AGENT_ALLOW_WRITE; written once, before the agent runs */
 	uint64_t category_stamp; /* session_category_stamp when last asked */

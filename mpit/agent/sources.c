@@ -159,6 +159,7 @@ struct under_way sources_under_way(const struct session *s)
 	u.known = s->sourced.source != NULL && s->sourced.source->calls(&u.is);
 	if (!u.known)
 		return u;
+	phases_told(&s->phases, &u.is.threads[0], &u.phases);
 	u.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (finalizing != 0)
 		u.finalize_ns = monotonic_ns() - finalizing + 1; /* 0 is another thing */

@@ -10,6 +10,7 @@
 #define MPIT_SOURCES_H
 
 #include "kernel.h"
+#include "phases.h"
 #include "source.h"
 
 /* What stands in for MPI_T's index of variable i of the source: far above what MPI_T may have (MAX_VARIABLES). */
@@ -56,6 +57,7 @@ struct under_way {
 	struct source_calls is;
 	uint64_t cpu_ns; /* of the process, at about that moment */
 	uint64_t finalize_ns; /* since MPI_Finalize began; 0: it hasn't */
+	struct phases phases; /* to that moment */
 	struct kernel_says kernel; /* the caller's, as are the next two */
 	/* Where the longest was called from: a file and an offset in it. NULL: it hasn't been looked up. */
 	const char *module;

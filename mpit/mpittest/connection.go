@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -396,4 +398,15 @@ func (r *Rank) sample(status mpit.SampleStatus, end mpit.EndReason) mpit.Sample 
 	}
 	s.Monotonic = r.monotonic(s.Time)
 	return s
+}
+
+// ShortDir makes a directory for a test whose name leaves room for a socket's path, as that of t.TempDir may not.
+func ShortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mpit-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }

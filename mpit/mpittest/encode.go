@@ -257,6 +257,14 @@ func encodeSample(e *wire.Encoder, seq uint32, s mpit.Sample, layout uint64) {
 				e.Record(func() { encodeThread(e, &u.Threads[i]) })
 			}
 			encodeKernel(e, u.Kernel)
+			e.Word(uint64(len(u.Phases)))
+			for _, p := range u.Phases {
+				e.Record(func() {
+					e.Int(p.Number)
+					e.Word(uint64(p.Observed))
+					encodeInsideBy(e, p.InsideBy)
+				})
+			}
 		})
 	}
 	e.Word(uint64(len(s.Comms)))

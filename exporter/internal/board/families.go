@@ -75,14 +75,11 @@ func counter(name, counts, help string, labels ...[]string) Family {
 }
 
 // stateRows are the rows of familyRankSeconds, of a rank with the call profile.
-func stateRows() (rows []exposition.Row) {
+func stateRows(r *portrait) (rows []exposition.Row) {
 	for i, name := range api.TimeStateNames {
 		rows = append(rows, exposition.Row{
 			Labels: []mapping.Label{{Name: "state", Value: name}},
-			Number: func(o exposition.Owner) float64 {
-				r := o.(*portrait)
-				return r.Calls.State[i] + r.since[i]
-			},
+			Number: func() float64 { return r.Calls.State[i] + r.since[i] },
 		})
 	}
 	return rows

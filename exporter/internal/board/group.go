@@ -1,12 +1,11 @@
 package board
 
 import (
-	"time"
+	"fmt"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 )
 
@@ -16,16 +15,17 @@ const groupRank = -1
 // group is the ranks of one world that are shown together: an owner of series, whose ranks have ended or not. It
 // belongs to the page.
 type group struct {
-	owner
+	exposition.Owner
+	id      identity.Identity
 	figures *merge.Group
-	account *budget.Account           // of its series
-	dropped map[mapping.Reason]uint64 // by the figures, as counted in mpit_exporter_series_dropped_total
+	account *budget.Account // of its series
+	left    map[string]int  // off the page, as counted in mpit_exporter_series_dropped_total
 	sheet   *sheet
 }
 
 func newGroup(id identity.Identity) *group {
-	return &group{owner: newOwner(id, Labels(id), time.Time{}), figures: merge.NewGroup(),
-		dropped: map[mapping.Reason]uint64{}}
+	return &group{Owner: exposition.Owner{Place: placeOf(id), Labels: Labels(id)}, id: id, figures: merge.NewGroup(),
+		left: map[string]int{}}
 }
 
 // updateSheet brings the sheet of a group up to date.
@@ -35,7 +35,7 @@ func (b *Board) updateSheet(g *group) {
 		s.CopyNumbers()
 	} else {
 		b.clear(s)
-		g.sheet = &sheet{exposition.NewSheet(g), key}
+		g.sheet = &sheet{exposition.NewSheet(&g.Owner), key}
 		b.Fill(g.sheet.Sheet, g.figures.Series(), Reserved)
 	}
 	for reason, n := range g.sheet.Dropped() {
@@ -43,30 +43,10 @@ func (b *Board) updateSheet(g *group) {
 	}
 }
 
-// owner is what a rank, and those of a world together, are for the series on the page that belong to them.
-type owner struct {
-	id     identity.Identity
-	labels []mapping.Label // of id, but a group's rank
-	begun  time.Time       // zero: not known
-	left   map[string]int  // left off the page, as counted in mpit_exporter_series_dropped_total
+// placeOf is where an owner stands on the page, in the order of identities.
+func placeOf(id identity.Identity) string {
+	return fmt.Sprintf("%s\x00%s\x00%s\x00%010d\x00%010d", id.JobID, id.World, id.User, id.Rank-groupRank, id.Dup)
 }
-
-func newOwner(id identity.Identity, labels []mapping.Label, begun time.Time) owner {
-	return owner{id, labels, begun, map[string]int{}}
-}
-
-func (o *owner) place() *identity.Identity { return &o.id }
-
-// Compare puts owners of series into the order of their labels.
-func (o *owner) Compare(other exposition.Owner) int {
-	return o.id.Compare(*other.(interface{ place() *identity.Identity }).place())
-}
-
-// Labels are those of all its series.
-func (o *owner) Labels() []mapping.Label { return o.labels }
-
-// Begun is when it began.
-func (o *owner) Begun() time.Time { return o.begun }
 
 // updateGroups merges what the page has of ranks that are to be shown together, of all ranks that there are.
 func (b *Board) updateGroups() {
@@ -122,10 +102,7 @@ func (b *Board) updateGroup(w *World, members []merge.Member) {
 	g.figures.Update(members, b.cfg.Now())
 	g.account.Settle(g.figures.Weight())
 	for reason, n := range g.figures.Dropped() {
-		if n > g.dropped[reason] {
-			b.cfg.Drop(string(reason), int(n-g.dropped[reason]))
-			g.dropped[reason] = n
-		}
+		exposition.CountMore(b.cfg.Drop, g.left, reason, n)
 	}
 	b.updateSheet(g)
 }

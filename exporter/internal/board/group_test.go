@@ -2,10 +2,12 @@ package board
 
 import (
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
@@ -38,4 +40,17 @@ func TestGroupsStandBeforeTheirRanks(t *testing.T) {
 	p.Forget(r)
 	p.clear(g.sheet)
 	assert.Empty(t, familiesOf(t, p))
+}
+
+// Owners stand on the page in the order of their identities.
+func TestPlaces(t *testing.T) {
+	words := rapid.SampledFrom([]string{"", "1", "10", "2", "a", "é"})
+	ids := rapid.Custom(func(t *rapid.T) identity.Identity {
+		return identity.Identity{JobID: words.Draw(t, "job"), World: words.Draw(t, "world"), User: words.Draw(t, "user"),
+			Rank: rapid.IntRange(groupRank, 1<<31-1).Draw(t, "rank"), Dup: rapid.IntRange(0, 11).Draw(t, "dup")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := ids.Draw(t, "a"), ids.Draw(t, "b")
+		assert.Equal(t, a.Compare(b), strings.Compare(placeOf(a), placeOf(b)))
+	})
 }

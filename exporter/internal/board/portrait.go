@@ -15,9 +15,10 @@ import (
 // portrait is a copy of a rank's numbers, series and state, made when the page could take the rank's lock last. The
 // page is written from it, without locks. It is the owner of the rank's series.
 type portrait struct {
-	owner
+	exposition.Owner
 	rank *Rank
-	up   bool // all its series stand on the page; else the lasting ones alone
+	left map[string]int // left off the page, as counted in mpit_exporter_series_dropped_total
+	up   bool           // all its series stand on the page; else the lasting ones alone
 
 	end   mpit.EndReason
 	since api.StateSeconds // its end
@@ -69,7 +70,8 @@ func (m *merged) copyNumbers() {
 func (b *Board) portrait(of *Rank) *portrait {
 	r := b.ranks[of]
 	if r == nil {
-		r = &portrait{owner: newOwner(of.ID, of.Labels, of.Started), rank: of, Facts: &Facts{}}
+		r = &portrait{Owner: exposition.Owner{Place: placeOf(of.ID), Labels: of.Labels, Begun: of.Started}, rank: of,
+			left: map[string]int{}, Facts: &Facts{}}
 		b.ranks[of] = r
 	}
 	return r
@@ -151,7 +153,7 @@ func (b *Board) Update(of *Rank, figures Figures, f *Facts) {
 		taken := min(room, 2*len(objects))
 		if key := (sheetKey{layout: f.Layout, room: taken}); r.objects == nil || r.objects.key != key {
 			b.clear(r.objects)
-			r.objects = &sheet{exposition.NewSheet(r), key}
+			r.objects = &sheet{exposition.NewSheet(&r.Owner), key}
 			b.addObjects(r.objects, objects, room)
 		}
 		room -= taken
@@ -175,7 +177,7 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 		return
 	}
 	b.clear(r.series)
-	s := &sheet{exposition.NewSheet(r), key}
+	s := &sheet{exposition.NewSheet(&r.Owner), key}
 	if r.rank.Light {
 		s.Unlisted = ofFunctions
 	}
@@ -211,7 +213,7 @@ func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool, since api.StateS
 		long: r.long()}
 	if r.process == nil || r.process.key != key {
 		b.clear(r.process)
-		r.process = &sheet{exposition.NewSheet(r), key}
+		r.process = &sheet{exposition.NewSheet(&r.Owner), key}
 		b.addProcess(r, r.process)
 	}
 	r.process.SetOwn()
@@ -256,12 +258,11 @@ func (b *Board) addProcess(r *portrait, s *sheet) {
 	for i := range rankFamilies {
 		f := &rankFamilies[i]
 		if f.when == nil || f.when(r) {
-			value := func(o exposition.Owner) float64 { return f.value(o.(*portrait)) }
-			b.AddOwn(s.Sheet, &f.Family, f.liveOnly, exposition.Row{Number: value})
+			b.AddOwn(s.Sheet, &f.Family, f.liveOnly, exposition.Row{Number: func() float64 { return f.value(r) }})
 		}
 	}
 	if profiled(r) {
-		b.AddOwn(s.Sheet, &familyRankSeconds, false, stateRows()...)
+		b.AddOwn(s.Sheet, &familyRankSeconds, false, stateRows(r)...)
 	}
 	if long := r.long(); long != (api.LongCall{}) {
 		b.AddOwn(s.Sheet, &familyCallRunning, true, exposition.Row{Value: 1, Labels: longCallLabels(&long)})

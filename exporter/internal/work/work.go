@@ -8,79 +8,61 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/turns"
+	"golang.org/x/time/rate"
 )
 
-// Work is what users have had done lately, in cells. What has been done is forgotten at a steady rate, so that a user
-// who has had too much of it waits, each of the user's ranks in its turn, and nobody else does. It is safe for
-// concurrent use.
+// Work is what users may have done, in cells. A user who has had too much of it
+// waits, each of the user's ranks in its turn, and nobody else does. It is safe for concurrent use.
 type Work struct {
-	most, rate int // what may have been done; what is forgotten of it in a second
-	now        func() time.Time
-	turns      turns.Turns[uint32]
+	most, perSecond int
+	now             func() time.Time
 
-	mu   sync.Mutex
-	done map[uint32]done
+	mu    sync.Mutex
+	users map[uint32]*rate.Limiter
 }
 
-// done is how much a user has had done, as of some time.
-type done struct {
-	cells int
-	at    time.Time
+// mostUsers is how many users are noted before those are looked for who may have all at once again.
+const mostUsers = 256
+
+// New returns Work of which nothing has been done: a user may have most cells done at once, and so many a second.
+func New(most, perSecond int, now func() time.Time) *Work {
+	return &Work{most: most, perSecond: perSecond, now: now, users: map[uint32]*rate.Limiter{}}
 }
 
-// mostDone is how many users are noted before those are looked for whose work is forgotten.
-const mostDone = 256
-
-// New returns Work of which nothing has been done.
-func New(most, rate int, now func() time.Time) *Work {
-	return &Work{most: most, rate: rate, now: now, done: map[uint32]done{}}
-}
-
-// Take waits until a user may have so much more done. It calls waiting if that isn't at once. The error is that of ctx.
+// Take waits until a user may have so much more done; what is more than may be done at once counts as that. It calls
+// waiting if that isn't at once. The error is that of ctx.
 func (w *Work) Take(ctx context.Context, uid uint32, cells int, waiting func()) error {
-	if cells == 0 || w.turns.Users(uid) == 0 && w.take(uid, cells) == 0 {
+	if cells == 0 {
+		return nil
+	}
+	now := w.now()
+	turn := w.reserve(uid, cells, now)
+	wait := turn.DelayFrom(now)
+	if wait == 0 {
 		return nil
 	}
 	waiting()
-	leave, err := w.turns.Take(ctx, uid)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	for {
-		wait := w.take(uid, cells)
-		if wait == 0 {
-			return nil
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		turn.CancelAt(w.now())
+		return ctx.Err()
 	}
 }
 
-// take notes what a user has done, or returns when to ask again. However much it is, whoever has had less than most
-// done may have it.
-func (w *Work) take(uid uint32, cells int) (wait time.Duration) {
+func (w *Work) reserve(uid uint32, cells int, now time.Time) *rate.Reservation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.now()
-	left := w.left(w.done[uid], now)
-	if left >= w.most {
-		return time.Duration(left-w.most+1)*time.Second/time.Duration(w.rate) + time.Millisecond
+	if len(w.users) >= mostUsers {
+		maps.DeleteFunc(w.users, func(_ uint32, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(w.most) })
 	}
-	w.done[uid] = done{left + cells, now}
-	if len(w.done) >= mostDone {
-		maps.DeleteFunc(w.done, func(_ uint32, d done) bool { return w.left(d, now) == 0 })
+	l := w.users[uid]
+	if l == nil {
+		l = rate.NewLimiter(rate.Limit(w.perSecond), w.most)
+		w.users[uid] = l
 	}
-	return 0
-}
-
-// left is how much of it is not forgotten.
-func (w *Work) left(d done, now time.Time) int {
-	return max(0, d.cells-int(now.Sub(d.at).Seconds()*float64(w.rate)))
+	return l.ReserveN(now, min(cells, w.most))
 }

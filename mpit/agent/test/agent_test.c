@@ -105,6 +105,7 @@ int main(void)
 	test_large_values_of_a_bound_control_variable();
 	test_categories_have_a_stamp();
 	test_tools_stay_out_of_a_passive_rank();
+	test_time_of_phases();
 	test_levels_and_pauses_are_told();
 	test_conversation();
 	puts("agent tests: all passed");

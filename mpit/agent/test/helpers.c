@@ -227,6 +227,16 @@ static void take_thread(struct frame *f, struct told_calls *told, size_t i)
 	CHECK(f->at == end);
 }
 
+static void take_phase(struct frame *f, struct phase *p)
+{
+	CHECK(take(f) == 3 + ACTIVITIES);
+	p->level = (int)(int64_t)take(f);
+	p->observed_ns = take(f);
+	CHECK(take(f) == ACTIVITIES);
+	for (size_t i = 0; i < ACTIVITIES; i++)
+		p->activity_ns[i] = take(f);
+}
+
 struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status status)
 {
 	struct told_calls told = { 0 };
@@ -266,6 +276,10 @@ struct told_calls sample_calls(int fd, uint32_t sequence, enum sample_status sta
 			take_thread(&f, &told, i);
 		if (take(&f) != 0)
 			f.at += take(&f);
+		told.phases.count = take(&f);
+		CHECK(told.phases.count <= PHASES);
+		for (size_t i = 0; i < told.phases.count; i++)
+			take_phase(&f, &told.phases.list[i]);
 		CHECK(f.at == end);
 	}
 	told.comm_count = status == SAMPLE_BUSY ? 0 : take(&f);

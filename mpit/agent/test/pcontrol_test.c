@@ -1,4 +1,5 @@
 /* pcontrol_test.c - MPI_Pcontrol: what is counted while switched off is subtracted. */
+#include "fake_source.h"
 #include "gate.h"
 #include "last.h"
 #include "pcontrol.h"
@@ -139,6 +140,34 @@ void test_what_cannot_be_read_is_not_subtracted(void)
 	CHECK(session.unbound.handles[0].excluded == NULL);
 	CHECK(sample_with(NULL) && session.values[0] == 1);
 	session_drop(&session);
+}
+
+/* A phase may begin many times, and goes on until the next one. The last place is that of all without one. */
+void test_time_of_phases(void)
+{
+	struct source_thread *now = &fake_calls.threads[0];
+	struct phases phases = { .count = 0 }, told;
+
+	fake_source_reset();
+	phases_begin(&phases, NULL, 3);
+	CHECK(phases.count == 0);
+	now->observed_ns = 100;
+	phases_begin(&phases, &fake_source, 3);
+	now->observed_ns = 110, now->activity_ns[WAITING] = 4;
+	phases_begin(&phases, &fake_source, 7);
+	now->observed_ns = 130, now->activity_ns[IN_FILE] = 1;
+	phases_begin(&phases, &fake_source, 3);
+	now->observed_ns = 131;
+	phases_told(&phases, now, &told);
+	CHECK(told.count == 2 && told.list[0].level == 3 && told.list[0].observed_ns == 11 &&
+	      told.list[0].activity_ns[WAITING] == 4 && told.list[0].activity_ns[IN_FILE] == 0);
+	CHECK(told.list[1].level == 7 && told.list[1].observed_ns == 20 && told.list[1].activity_ns[IN_FILE] == 1);
+	for (int level = 10; level < 10 + 2 * PHASES; level++)
+		phases_begin(&phases, &fake_source, level);
+	now->observed_ns = 141;
+	phases_told(&phases, now, &told);
+	CHECK(told.count == PHASES && told.list[PHASES - 1].level == OTHER_PHASES &&
+	      told.list[PHASES - 1].observed_ns == 10 && told.list[0].observed_ns == 11);
 }
 
 void test_levels_and_pauses_are_told(void)

@@ -86,6 +86,7 @@ struct told_calls {
 	uint64_t finalize_ns, cpu_ns, thread_count;
 	struct source_thread threads[SOURCE_THREADS]; /* their function and collective are NULL */
 	char function_of_second[64], collective_of_second[64];
+	struct phases phases; /* their list and count */
 	uint64_t comm_count;
 	struct source_comm comm; /* the last one */
 };
@@ -182,6 +183,7 @@ void test_what_is_counted_while_switched_off_is_subtracted(void);
 void test_an_object_that_goes_while_switched_off_ends_where_it_was(void);
 void test_a_rename_while_switched_off(void);
 void test_what_cannot_be_read_is_not_subtracted(void);
+void test_time_of_phases(void);
 void test_levels_and_pauses_are_told(void);
 
 /* source_test.c */

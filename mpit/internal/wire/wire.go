@@ -63,6 +63,7 @@ const (
 	MaxAttributes      = 64
 	MaxThreads         = 8  // of a rank, in a sample
 	MaxPeers           = 64 // of a thread's call
+	MaxPhases          = 16 // of a program
 )
 
 // The codes of an ERROR frame.

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -143,11 +144,8 @@ func WriteFile(path string, text []byte, mode os.FileMode) error {
 
 // named is an error about a file under the name that its user knows it by.
 func named(err error, path string) error {
-	if inner := (*fs.PathError)(nil); errors.As(err, &inner) {
-		return &fs.PathError{Op: "writing", Path: path, Err: inner.Err}
-	}
-	if inner := (*os.LinkError)(nil); errors.As(err, &inner) {
-		return &fs.PathError{Op: "writing", Path: path, Err: inner.Err}
+	if cause := syscall.Errno(0); errors.As(err, &cause) {
+		return &fs.PathError{Op: "writing", Path: path, Err: cause}
 	}
 	return err
 }

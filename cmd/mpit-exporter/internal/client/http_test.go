@@ -3,7 +3,6 @@ package client
 import (
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,14 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // The control socket of this node's exporter is asked where no address is named, and no other; without a socket the
 // default port is.
 func TestOver(t *testing.T) {
-	dir, err := os.MkdirTemp("", "mpit")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	dir := mpittest.ShortDir(t)
 	t.Setenv(sockets.EnvSocket, filepath.Join(dir, sockets.AgentFile))
 	l, err := net.Listen("unix", filepath.Join(dir, sockets.ControlFile))
 	require.NoError(t, err)

@@ -54,7 +54,7 @@ func newRefusals() *prometheus.CounterVec {
 type admission struct {
 	requests int // of each kind
 	bytes    int
-	from     *addresses
+	from     addresses
 	refused  *prometheus.CounterVec
 
 	mu     sync.Mutex
@@ -79,7 +79,7 @@ type visit struct {
 	sent  time.Time // when the client got the first byte; zero: it has not yet
 }
 
-func newAdmission(requests, bytes int, from *addresses, refused *prometheus.CounterVec) *admission {
+func newAdmission(requests, bytes int, from addresses, refused *prometheus.CounterVec) *admission {
 	return &admission{requests: requests, bytes: bytes, from: from, refused: refused}
 }
 

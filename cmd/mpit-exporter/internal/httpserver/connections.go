@@ -1,13 +1,11 @@
 package httpserver
 
 import (
-	"container/list"
 	"context"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -15,41 +13,25 @@ import (
 // thisHost is the address of all that ask from this machine: any of its users has all of its addresses.
 const thisHost = "this host"
 
-// addresses tells clients apart. It is safe for concurrent use.
-type addresses struct {
-	interfaces func() ([]net.Addr, error) // net.InterfaceAddrs
-
-	mu    sync.Mutex
-	own   map[netip.Addr]bool // of this machine
-	asked time.Time
-}
-
-// ownFor is how long the machine's addresses are taken to be what they were.
-const ownFor = time.Minute
+// addresses tells clients apart by this machine's addresses (net.InterfaceAddrs, which takes some 35 µs).
+type addresses func() ([]net.Addr, error)
 
 // isOwn says whether an address is one of this machine's.
-func (a *addresses) isOwn(ip netip.Addr) bool {
+func (a addresses) isOwn(ip netip.Addr) bool {
 	if ip.IsLoopback() {
 		return true
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if now := time.Now(); now.Sub(a.asked) > ownFor {
-		a.asked = now
-		if all, err := a.interfaces(); err == nil {
-			a.own = make(map[netip.Addr]bool, len(all))
-			for _, addr := range all {
-				if of, err := netip.ParsePrefix(addr.String()); err == nil {
-					a.own[of.Addr().Unmap().WithZone("")] = true
-				}
-			}
+	all, _ := a()
+	for _, own := range all {
+		if of, err := netip.ParsePrefix(own.String()); err == nil && of.Addr().Unmap().WithZone("") == ip {
+			return true
 		}
 	}
-	return a.own[ip]
+	return false
 }
 
 // of names the other end: this host, an IPv4 address, or the /64 of an IPv6 one, because one host may have all of that.
-func (a *addresses) of(remote string) string {
+func (a addresses) of(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return remote // not TCP
@@ -74,25 +56,23 @@ func half(limit int) int { return (limit + 1) / 2 }
 // concurrently.
 type connections struct {
 	limit   int
-	from    *addresses
+	from    addresses
 	refused *prometheus.CounterVec
 
-	mu     sync.Mutex
-	all    map[net.Conn]*httpConnection
-	each   map[string]int // by address
-	unused list.List      // of *httpConnection: those without a request, the longest so first
+	mu   sync.Mutex
+	all  map[net.Conn]*httpConnection
+	came int // how often a connection has come, or been left by its request
 }
 
 type httpConnection struct {
 	net.Conn
 	from   string
-	unused *list.Element // nil: it has a request
+	unused int // which of came it was when it had no request any more; 0: it has one
 }
 
 // newConnections bounds connections; those that are refused are counted.
-func newConnections(limit int, from *addresses, refused *prometheus.CounterVec) *connections {
-	return &connections{limit: limit, from: from, refused: refused, all: map[net.Conn]*httpConnection{},
-		each: map[string]int{}}
+func newConnections(limit int, from addresses, refused *prometheus.CounterVec) *connections {
+	return &connections{limit: limit, from: from, refused: refused, all: map[net.Conn]*httpConnection{}}
 }
 
 // connectionKey is where a request's context has its connection.
@@ -117,7 +97,7 @@ func (c *connections) request(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.all[conn]; known != nil {
-		c.use(known)
+		known.unused = 0
 	}
 }
 
@@ -136,22 +116,21 @@ func (c *connections) state(conn net.Conn, state http.ConnState) {
 func (c *connections) note(conn net.Conn, state http.ConnState) (over net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.came++
 	known := c.all[conn]
 	switch {
 	case state == http.StateNew:
-		known = &httpConnection{Conn: conn, from: c.from.of(conn.RemoteAddr().String())}
+		known = &httpConnection{Conn: conn, from: c.from.of(conn.RemoteAddr().String()), unused: c.came}
 		c.all[conn] = known
-		c.each[known.from]++
-		known.unused = c.unused.PushBack(known)
 		return c.makeRoom(known)
 	case known == nil: // it had to go
 	case state == http.StateActive: // as yet a request may have only begun
 	case state == http.StateIdle:
-		if known.unused == nil {
-			known.unused = c.unused.PushBack(known)
+		if known.unused == 0 {
+			known.unused = c.came
 		}
 	default: // closed, or none of the server's any more
-		c.forget(known)
+		delete(c.all, conn)
 	}
 	return nil
 }
@@ -159,34 +138,27 @@ func (c *connections) note(conn net.Conn, state http.ConnState) (over net.Conn) 
 // makeRoom picks the connection that has to be closed because another one has come: that one itself, if all others
 // have requests.
 func (c *connections) makeRoom(newest *httpConnection) net.Conn {
-	reason, from := refusedConnections, ""
+	own, oldest, oldestOwn := 0, newest, newest
+	for _, of := range c.all {
+		unused := of.unused > 0
+		if unused && of.unused < oldest.unused {
+			oldest = of
+		}
+		if of.from == newest.from {
+			own++
+			if unused && of.unused < oldestOwn.unused {
+				oldestOwn = of
+			}
+		}
+	}
+	reason := refusedConnections
 	switch {
-	case c.each[newest.from] > half(c.limit):
-		reason, from = refusedAddressConnections, newest.from
+	case own > half(c.limit):
+		reason, oldest = refusedAddressConnections, oldestOwn
 	case len(c.all) <= c.limit:
 		return nil
 	}
-	for at := c.unused.Front(); at != nil; at = at.Next() {
-		if over := at.Value.(*httpConnection); from == "" || over.from == from {
-			c.forget(over)
-			c.refused.WithLabelValues(reason).Inc()
-			return over.Conn
-		}
-	}
-	return nil // never: the newest has no request yet
-}
-
-func (c *connections) use(known *httpConnection) {
-	if known.unused != nil {
-		c.unused.Remove(known.unused)
-		known.unused = nil
-	}
-}
-
-func (c *connections) forget(known *httpConnection) {
-	c.use(known)
-	delete(c.all, known.Conn)
-	if c.each[known.from]--; c.each[known.from] == 0 {
-		delete(c.each, known.from)
-	}
+	delete(c.all, oldest.Conn)
+	c.refused.WithLabelValues(reason).Inc()
+	return oldest.Conn
 }

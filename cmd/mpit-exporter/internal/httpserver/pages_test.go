@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
 
 // pageOf serves what an exporter serves, with another telemetry path than usual.
@@ -19,7 +17,7 @@ func pageOf(t *testing.T, pprof bool) http.Handler {
 		Live:  http.NotFoundHandler(),
 		Names: []string{"example.com"},
 		Pprof: pprof,
-	}, newAdmission(1, 1, loopback(), newRefusals()), func() bool { return true }}.mux()
+	}, newAdmission(1, 1<<20, loopback(), newRefusals()), func() bool { return true }}.mux()
 	require.NoError(t, err)
 	return handler
 }
@@ -27,7 +25,7 @@ func pageOf(t *testing.T, pprof bool) http.Handler {
 // Who has no scripts finds all other pages, by addresses that a proxy may put a path in front of.
 func TestPageLinksToAllOthers(t *testing.T) {
 	links := func(pprof bool) (found []string) {
-		answer := cmdtest.Request(pageOf(t, pprof), http.MethodGet, "/")
+		answer := request(pageOf(t, pprof), http.MethodGet, "/")
 		require.Equal(t, http.StatusOK, answer.Code)
 		for _, m := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(answer.Body.String(),
 			-1) {

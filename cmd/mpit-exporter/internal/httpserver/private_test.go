@@ -52,7 +52,7 @@ func TestPrivate(t *testing.T) {
 				TelemetryPath: "/metrics", Metrics: ok, API: ok, Live: ok, Pprof: true,
 				Private: &Private{Scrapers: test.scrapers, Judges: test.judges,
 					Users: func() []string { return []string{"prometheus", "judge"} }},
-			}, newAdmission(1, 1, loopback(), refused), func() bool { return true }}.mux()
+			}, newAdmission(1, 1<<20, loopback(), refused), func() bool { return true }}.mux()
 			require.NoError(t, err)
 			ask := func(path string) int {
 				req := httptest.NewRequest(http.MethodGet, "http://localhost"+path, http.NoBody)

@@ -13,9 +13,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
+
+// request is a handler's answer; header are names and values in turn.
+func request(handler http.Handler, method, path string, header ...string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest(method, path, http.NoBody)
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, req)
+	return answer
+}
 
 // TestReadiness: a server that is about to end says so, and lives on for those who are being served.
 func TestReadiness(t *testing.T) {
@@ -26,7 +35,7 @@ func TestReadiness(t *testing.T) {
 		API:           http.NotFoundHandler(),
 		Live:          http.NotFoundHandler(),
 		Names:         []string{"example.com"},
-	}, newAdmission(1, 1, loopback(), newRefusals()), func() bool { return ready }}.mux()
+	}, newAdmission(1, 1<<20, loopback(), newRefusals()), func() bool { return ready }}.mux()
 	require.NoError(t, err)
 	ask := func(path string) int {
 		answer := httptest.NewRecorder()
@@ -73,9 +82,9 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 				Live:   http.NotFoundHandler(),
 				Names:  []string{"example.com"},
 				Reload: func(context.Context) error { reloads++; return nil },
-			}, newAdmission(1, 1, loopback(), newRefusals()), func() bool { return true }}.mux()
+			}, newAdmission(1, 1<<20, loopback(), newRefusals()), func() bool { return true }}.mux()
 			require.NoError(t, err)
-			answer := cmdtest.Request(handler, test.method, test.path, test.header...)
+			answer := request(handler, test.method, test.path, test.header...)
 			assert.Equal(t, test.status, answer.Code)
 			assert.Equal(t, test.reloads, reloads)
 			if test.status == http.StatusForbidden {

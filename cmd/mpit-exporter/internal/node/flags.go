@@ -9,8 +9,11 @@ import (
 	promslogflag "github.com/prometheus/common/promslog/flag"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
 )
+
+// ConfigFileHelp is the help of the flag --config.file, which several commands have.
+const ConfigFileHelp = "File with rules that say what variables become, or directory with such files (*.yaml, " +
+	"*.yml); repeatable. The first rule that matches and sets a property wins; the shipped rules come last."
 
 // Flags are those of every command that is an exporter, however its figures leave it.
 type Flags struct {
@@ -33,7 +36,7 @@ type Flags struct {
 func AddFlags(cmd *kingpin.CmdClause, always bool) *Flags {
 	f := &Flags{OTLP: AddOTLPFlags(cmd, always), log: promslog.Config{Level: promslog.NewLevel(),
 		Format: promslog.NewFormat()}}
-	cmd.Flag("config.file", configuration.FileHelp+" SIGHUP reads them anew.").PlaceHolder("PATH").
+	cmd.Flag("config.file", ConfigFileHelp+" SIGHUP reads them anew.").PlaceHolder("PATH").
 		StringsVar(&f.configFiles)
 	cmd.Flag("landlock", "Let the kernel refuse whatever this process has no business with in the file system, once "+
 		"it serves: it reads its configuration and /proc and makes its sockets (docs/security.md). Where the kernel "+
@@ -71,9 +74,6 @@ func (f *Flags) Check() error {
 		return cli.Usagef("--cvar.interval %s: must be more than nothing, such as 5m", f.cvarInterval)
 	case slices.Contains(f.cvars, ""):
 		return cli.Usagef("--cvar.name: must not be empty")
-	}
-	if err := configuration.CheckPaths("--config.file", f.configFiles); err != nil {
-		return err
 	}
 	return f.OTLP.Check()
 }

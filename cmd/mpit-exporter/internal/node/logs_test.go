@@ -10,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
 
 // A reader that stops to read holds up nobody; what finds no room is counted, and told when he reads on.
@@ -35,7 +33,7 @@ func TestLogWriterNeverBlocks(t *testing.T) {
 		all, _ := io.ReadAll(reads)
 		text <- all
 	}()
-	require.Eventually(t, func() bool { return len(w.lines) == 0 }, cmdtest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(w.lines) == 0 }, patience, time.Millisecond)
 	w.Close()
 	w.Close()
 	require.NoError(t, writes.Close())

@@ -6,8 +6,6 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
 
 // parseOTLPFlags is what a command makes of its arguments.
@@ -40,11 +38,11 @@ func TestOTLPIsAskedFor(t *testing.T) {
 		{"flags, but not here", "", []string{"--no-otlp", "--otlp.endpoint=http://here:4318"}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			cmdtest.WithoutOTLP(t)
+			withoutOTLP(t)
 			t.Setenv(endpoint, test.env)
 			assert.Equal(t, test.asked, parseOTLPFlags(t, false, test.args...).Asked())
 		})
 	}
-	cmdtest.WithoutOTLP(t)
+	withoutOTLP(t)
 	assert.True(t, parseOTLPFlags(t, true).Asked(), "a command that does nothing else")
 }

@@ -4,27 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/exporter"
+	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 )
-
-// reloader reads the rule files again for a running exporter, at SIGHUP and when asked over HTTP, one reload at a
-// time.
-type reloader struct {
-	flags    *Flags
-	exporter *exporter.Exporter
-	logger   *slog.Logger
-
-	turn  chan struct{} // holds a token while nobody reloads; none before begin
-	ended bool          // guarded by turn
-}
 
 // notifyHangups gathers SIGHUPs. Several before a reload count as one.
 func notifyHangups() (hangups <-chan os.Signal, stop func()) {
@@ -33,52 +25,55 @@ func notifyHangups() (hangups <-chan os.Signal, stop func()) {
 	return c, func() { signal.Stop(c) }
 }
 
-// begin lets reloads happen: systemd has been told that the exporter is ready, and may now be told that it is
-// reloading.
-func (r *reloader) begin() { r.turn <- struct{}{} }
-
-// end waits for a reload that is under way; there is none afterwards.
-func (r *reloader) end() {
-	<-r.turn
-	r.ended = true
-	r.turn <- struct{}{}
-}
-
-// onHangups reloads at each of them until ctx ends. Mistakes are logged.
-func (r *reloader) onHangups(ctx context.Context, hangups <-chan os.Signal) {
+// onHangups reloads at each SIGHUP until ctx ends. Mistakes are logged.
+func (n *Node) onHangups(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return
-		case <-hangups:
-			if err := r.now(ctx); err != nil {
-				r.logger.Debug("Reloading at SIGHUP failed", "err", err)
+			return nil
+		case <-n.hangups:
+			if err := n.Reload(ctx); err != nil {
+				n.Logger.Debug("Reloading at SIGHUP failed", "err", err)
 			}
 		}
 	}
 }
 
-var errEnding = errors.New("the exporter is ending")
-
-// now reads the files and puts them into force. ctx bounds the wait for another reload. An error has a line for each
-// mistake, and is noted in the log and in the metrics: the old rules stay.
-func (r *reloader) now(ctx context.Context) error {
+// Reload reads the rule files anew and puts them into force, one reload at a time: ctx bounds the wait for another. An
+// error has a line for each mistake, and is noted in the log and in the metrics: the old rules stay.
+func (n *Node) Reload(ctx context.Context) error {
 	select {
-	case <-r.turn:
+	case _, open := <-n.reloads:
+		if !open {
+			return errors.New("the exporter is ending")
+		}
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for another reload: %w", ctx.Err())
 	}
-	defer func() { r.turn <- struct{}{} }()
-	if r.ended {
-		return errEnding
-	}
+	defer func() { n.reloads <- struct{}{} }()
 	// A service of Type=notify-reload says when, so that systemd can tell this from an earlier reload.
-	notify(r.logger, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
-	defer notify(r.logger, daemon.SdNotifyReady) // with the old rules, if need be
-	rules, _, err := configuration.Load(r.flags.configFiles, r.flags.timerInterval)
+	notify(n.Logger, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
+	defer notify(n.Logger, daemon.SdNotifyReady) // with the old rules, if need be
+	rules, _, err := LoadRules("--config.file", n.flags.configFiles, n.flags.timerInterval)
 	if err != nil {
-		r.exporter.ReloadFailed(err)
+		n.Exporter.ReloadFailed(err)
 		return err
 	}
-	return r.exporter.Reload(rules)
+	return n.Exporter.Reload(rules)
+}
+
+// LoadRules reads and compiles rule files; what is the flag or command that names them. Beside the rules for an
+// exporter it returns what the files say, which these are made from. If one of them is bad, the error is rules.Problems
+// with everything that is wrong in any of them.
+func LoadRules(what string, paths []string, timerInterval time.Duration) (exporter.Rules, *rules.Settings, error) {
+	if slices.Contains(paths, "") { // a script's variable that isn't set
+		return exporter.Rules{}, nil, cli.Usagef("%s: the name of a file is empty", what)
+	}
+	settings, err := rules.Load(paths)
+	if err != nil {
+		return exporter.Rules{}, nil, err
+	}
+	mapper, err := variables.New(variables.Config{Rules: settings.Rules, Rank: settings.Rank,
+		TimerInterval: timerInterval})
+	return exporter.Rules{Mapper: mapper, Limits: settings.Limits, Identity: settings.Identity}, settings, err
 }

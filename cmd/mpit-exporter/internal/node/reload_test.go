@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 )
 
 // TestHangupDuringStart: it neither ends the process nor is it lost.
@@ -20,7 +18,7 @@ func TestHangupDuringStart(t *testing.T) {
 	}
 	select {
 	case <-hangups:
-	case <-time.After(cmdtest.Patience):
+	case <-time.After(patience):
 		t.Fatal("lost")
 	}
 }

@@ -53,30 +53,37 @@ type Needs struct {
 	Certificates []string // files that it reads for that
 }
 
-// fence is what the exporter may do with files once it serves, for itself and for what it runs.
-type fence struct {
-	config  []string // directories and files that are read
-	sockets []string // directories in which it listens
-	names   []string // files in directories that are not read, but for these
-	removed []string // directories out of which it removes files
-	rmdir   []string // directories out of which it removes directories
-	written []string // directories into which it writes
-}
-
-// fenceOf allows what is needed. What can't be found now is left out: it could not be read later either.
-func fenceOf(needs Needs) fence {
-	f := fence{names: slices.Clone(needs.Programs), sockets: dirsOf(needs.Sockets), removed: dirsOf(needs.Removed),
-		rmdir: dirsOf(needs.Dirs), written: dirsOf(needs.Written)}
-	for _, path := range needs.Rules {
-		f.config = append(f.config, placesOfRules(path)...)
+// reads are the directories that are read with all that is in them. resolver names what tells addresses of names, where
+// a receiver of OTLP is to be found; of the links in /etc among them, which have rules of their own there, it is where
+// they lead to, such as /run/systemd/resolve, so that a file there can be read when it has been replaced.
+func (n *Needs) reads(resolver []string, environ func(name string) string) (places []string) {
+	var files []string
+	for _, path := range n.Rules {
+		places = append(places, placesOfRules(path)...)
 	}
-	if needs.WebConfig != "" {
-		for _, path := range append(TLSFiles(needs.WebConfig), needs.WebConfig) {
-			f.config = append(f.config, placesOf(path)...)
+	if n.WebConfig != "" {
+		files = append(TLSFiles(n.WebConfig), n.WebConfig)
+	}
+	if n.Receiver {
+		files = append(append(files, environ("SSL_CERT_FILE")), n.Certificates...)
+		for _, dir := range filepath.SplitList(environ("SSL_CERT_DIR")) {
+			if dir, err := filepath.Abs(dir); err == nil {
+				places = append(places, dir)
+			}
+		}
+		for _, path := range resolver {
+			if target, err := filepath.EvalSymlinks(path); err == nil && !strings.HasPrefix(target, "/etc/") {
+				places = append(places, filepath.Dir(target))
+			}
+		}
+		places = append(places, authorityDirs...)
+	}
+	for _, path := range files {
+		if path != "" {
+			places = append(places, placesOf(path)...)
 		}
 	}
-	f.config = sorted(f.config)
-	return f
+	return sorted(places)
 }
 
 func dirsOf(paths []string) []string {
@@ -98,37 +105,6 @@ var (
 	authorityDirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs"}
 	resolverFiles = []string{"/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf"}
 )
-
-// addReceiver lets what is needed to find a receiver of OTLP and to believe that it is one be read: certificates, the
-// system's as well, and what tells addresses of names, which is what resolver names.
-func (f *fence) addReceiver(certificates, resolver []string, environ func(name string) string) {
-	for _, path := range append([]string{environ("SSL_CERT_FILE")}, certificates...) {
-		if path != "" {
-			f.config = append(f.config, placesOf(path)...)
-		}
-	}
-	for _, dir := range filepath.SplitList(environ("SSL_CERT_DIR")) {
-		if dir, err := filepath.Abs(dir); err == nil {
-			f.config = append(f.config, dir)
-		}
-	}
-	f.config = append(f.config, linkedFrom(resolver)...)
-	f.config = append(f.config, authorityDirs...)
-	f.names = append(f.names, authorityFiles...)
-	f.config = sorted(f.config)
-}
-
-// linkedFrom returns the directories that links in /etc lead to, such as /run/systemd/resolve, so that a file there
-// can be read when it has been replaced. Those in /etc itself have rules of their own.
-func linkedFrom(files []string) []string {
-	var dirs []string
-	for _, path := range files {
-		if target, err := filepath.EvalSymlinks(path); err == nil && !strings.HasPrefix(target, "/etc/") {
-			dirs = append(dirs, filepath.Dir(target))
-		}
-	}
-	return dirs
-}
 
 func sorted(paths []string) []string {
 	slices.Sort(paths)
@@ -200,19 +176,23 @@ var (
 	}
 )
 
-// rules are Landlock's. uid is the exporter's user.
-func (f fence) rules(uid int) []landlock.Rule {
+// rules are Landlock's, for an exporter of a user who reads these directories. What can't be found now is left out: it
+// could not be read later either.
+func (n *Needs) rules(uid int, reads []string) []landlock.Rule {
 	rules := []landlock.Rule{
 		landlock.PathAccess(mayRead, "/proc"),
 		landlock.PathAccess(mayUse, os.DevNull), // of programs that are run
 		landlock.PathAccess(mayRun, present(programDirs)...),
 		landlock.PathAccess(mayRead, present(serviceDirs)...),
-		landlock.PathAccess(mayRead, present(f.config)...),
-		landlock.PathAccess(mayReadOne, present(f.names)...),
-		landlock.PathAccess(mayListen, present(f.sockets)...),
-		landlock.PathAccess(mayRemove, present(f.removed)...),
-		landlock.PathAccess(mayRmdir, present(f.rmdir)...),
-		landlock.PathAccess(mayWrite, present(f.written)...),
+		landlock.PathAccess(mayRead, present(reads)...),
+		landlock.PathAccess(mayReadOne, present(n.Programs)...),
+		landlock.PathAccess(mayListen, present(dirsOf(n.Sockets))...),
+		landlock.PathAccess(mayRemove, present(dirsOf(n.Removed))...),
+		landlock.PathAccess(mayRmdir, present(dirsOf(n.Dirs))...),
+		landlock.PathAccess(mayWrite, present(dirsOf(n.Written))...),
+	}
+	if n.Receiver {
+		rules = append(rules, landlock.PathAccess(mayReadOne, present(authorityFiles)...))
 	}
 	if uid == 0 {
 		rules = append(rules, landlock.PathAccess(mayReadOne, present(nameFiles)...))
@@ -230,9 +210,9 @@ func present(paths []string) []string {
 	})
 }
 
-// raise puts the fence up, for all threads, for good, as far as the kernel can. The version is that of the kernel's
-// Landlock; 0: it has none, and the error says why.
-func (f fence) raise() (version int, err error) {
+// raise puts a fence of such rules up, for all threads, for good, as far as the kernel can. The version is that of the
+// kernel's Landlock; 0: it has none, and the error says why.
+func raise(rules []landlock.Rule) (version int, err error) {
 	version, err = lowlevel.LandlockGetABIVersion()
 	switch {
 	case err == nil:
@@ -247,7 +227,7 @@ func (f fence) raise() (version int, err error) {
 	// Version 5 has all of files. Later ones would keep this process from sockets of directory services and systemd,
 	// and from signals between its own threads on kernels before 6.15. The network is not restricted: RestrictPaths
 	// leaves it alone.
-	if err := landlock.V5.BestEffort().RestrictPaths(f.rules(os.Geteuid())...); err != nil {
+	if err := landlock.V5.BestEffort().RestrictPaths(rules...); err != nil {
 		return 0, fmt.Errorf("restricting files: %w", err)
 	}
 	return version, nil
@@ -267,17 +247,14 @@ func raiseFence(wanted bool, needs Needs, logger *slog.Logger, registry promethe
 		logger.Info("Landlock is switched off", "flag", "--no-landlock")
 		return nil
 	}
-	f := fenceOf(needs)
-	if needs.Receiver {
-		f.addReceiver(needs.Certificates, resolverFiles, os.Getenv)
-	}
-	abi, err := f.raise()
+	reads := needs.reads(resolverFiles, os.Getenv)
+	abi, err := raise(needs.rules(os.Geteuid(), reads))
 	if err != nil {
 		logger.Warn("Going on without Landlock", "reason", err)
 		return nil
 	}
 	version.Set(float64(abi))
-	logger.Info("Landlock is in force", "abi", abi, "reads", strings.Join(f.config, ","), "listens",
-		strings.Join(f.sockets, ","))
+	logger.Info("Landlock is in force", "abi", abi, "reads", strings.Join(reads, ","), "listens",
+		strings.Join(dirsOf(needs.Sockets), ","))
 	return nil
 }

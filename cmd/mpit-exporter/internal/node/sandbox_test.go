@@ -15,14 +15,37 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	lowlevel "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
+
+// patience bounds failures on a loaded machine; no test measures time.
+const patience = 2 * time.Minute
+
+// needLandlock skips a test where the kernel has none.
+func needLandlock(t *testing.T) {
+	t.Helper()
+	if _, err := lowlevel.LandlockGetABIVersion(); err != nil {
+		t.Skipf("this kernel has no Landlock: %v", err)
+	}
+}
+
+// withoutOTLP clears what the environment says of OTLP.
+func withoutOTLP(t *testing.T) {
+	t.Helper()
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "OTEL_") {
+			t.Setenv(name, "")
+		}
+	}
+}
 
 // envFence makes the test's own program go behind a fence and try what it may do there: it has the directory to work
 // in.
@@ -49,7 +72,7 @@ const (
 
 func makeFenced(t *testing.T) (dir string) {
 	t.Helper()
-	dir = cmdtest.ShortDir(t)
+	dir = mpittest.ShortDir(t)
 	for path, text := range map[string]string{
 		fenceRules: "rules: []\n", fenceOutside: "secret", "tls/archive/cert1.pem": "old",
 		"tls/archive/cert2.pem": "new", "address/address": "here", "made/x/y": "",
@@ -227,12 +250,13 @@ func behindFence() (status int) {
 		}()
 	}
 	outcome := attempted{Results: map[string]string{}}
-	f := fenceOf(Needs{
+	needs := Needs{
 		Rules: []string{filepath.Join(dir, fenceRules)}, WebConfig: filepath.Join(dir, fenceWeb),
 		Sockets: []string{filepath.Join(dir, fenceSocket)},
 		Dirs:    []string{filepath.Join(dir, "made/x")}, Removed: []string{filepath.Join(dir, fenceAddress)},
-	})
-	f.addReceiver([]string{filepath.Join(dir, fenceOTLP), ""}, resolverFiles, func(name string) string {
+		Receiver: true, Certificates: []string{filepath.Join(dir, fenceOTLP), ""},
+	}
+	reads := needs.reads(resolverFiles, func(name string) string {
 		return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL)}[name]
 	})
 	change := exec.Command("/bin/sh", "-c", fmt.Sprintf(`cd %q && read -r go && echo renewed >tls/archive/cert3.pem && ln -s ../archive/cert3.pem tls/live/renewed.pem &&
@@ -243,7 +267,7 @@ func behindFence() (status int) {
 		err = change.Start() // outside of the fence
 	}
 	if err == nil {
-		outcome.Version, err = f.raise()
+		outcome.Version, err = raise(needs.rules(os.Geteuid(), reads))
 	}
 	if err != nil {
 		outcome.Err = err.Error()
@@ -274,7 +298,7 @@ func behindFence() (status int) {
 // TestLandlock: behind the fence that serve puts up, what the exporter needs works, also with files that have been
 // replaced since, and all else is refused, in every thread and in children.
 func TestLandlock(t *testing.T) {
-	cmdtest.NeedLandlock(t)
+	needLandlock(t)
 	for _, test := range []struct {
 		name string
 		user uint32
@@ -353,11 +377,8 @@ func TestFencePlaces(t *testing.T) {
 		{"what is not there", in("none/rules.yaml"), "", in("none")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := fenceOf(Needs{
-				Rules: test.rules, WebConfig: test.web, Sockets: []string{"/run/x/agent.sock", "/run/x/control.sock"},
-			})
-			assert.Equal(t, test.want, f.config)
-			assert.Equal(t, []string{"/run/x"}, f.sockets)
+			needs := Needs{Rules: test.rules, WebConfig: test.web}
+			assert.Equal(t, test.want, needs.reads(nil, os.Getenv))
 		})
 	}
 }
@@ -366,20 +387,19 @@ func TestFencePlaces(t *testing.T) {
 // to is found where it is.
 func TestFenceOfReceiver(t *testing.T) {
 	dir := makeFenced(t)
-	f := fenceOf(Needs{})
-	assert.Empty(t, f.config)
-	assert.Empty(t, f.names)
+	needs := Needs{Certificates: []string{filepath.Join(dir, fenceOTLP), "", filepath.Join(dir, fenceCert)}}
+	assert.Empty(t, needs.reads(resolverFiles, os.Getenv))
+	needs.Receiver = true
 	link := filepath.Join(dir, "resolv.conf")
 	require.NoError(t, os.Symlink(fenceOutside, link))
-	f.addReceiver([]string{filepath.Join(dir, fenceOTLP), "", filepath.Join(dir, fenceCert)},
-		[]string{link, filepath.Join(dir, "none"), "/etc/passwd"}, func(name string) string {
-			return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL),
-				"SSL_CERT_DIR": "/a/certs:/b/certs"}[name]
-		})
+	reads := needs.reads([]string{link, filepath.Join(dir, "none"), "/etc/passwd"}, func(name string) string {
+		return map[string]string{"SSL_CERT_FILE": filepath.Join(dir, fenceSSL),
+			"SSL_CERT_DIR": "/a/certs:/b/certs"}[name]
+	})
 	for _, path := range []string{"otlp", "ssl", "tls/live", "tls/archive", "outside"} {
-		assert.Contains(t, f.config, filepath.Join(dir, path))
+		assert.Contains(t, reads, filepath.Join(dir, path))
 	}
-	assert.Subset(t, f.config, []string{"/a/certs", "/b/certs", "/etc/ssl/certs"})
-	assert.NotContains(t, f.config, "/etc")
-	assert.Equal(t, authorityFiles, f.names)
+	assert.Subset(t, reads, []string{"/a/certs", "/b/certs", "/etc/ssl/certs"})
+	assert.NotContains(t, reads, "/etc")
+	assert.Equal(t, []string{"/run/x"}, dirsOf([]string{"/run/x/agent.sock", "/run/x/control.sock"}))
 }

@@ -1,14 +1,14 @@
 package own
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
@@ -28,10 +28,10 @@ const maxAncestors = 32
 // launchOf names the launch that a process belongs to, in 16 hexadecimal digits. The processes that one launcher has
 // started on this node share an exporter. It is known by the scheduler's or launcher's own words where these name a
 // launch, and by the launcher's process where they don't. pid is of the process, proc is /proc.
-func launchOf(env preload.Environment, host string, pid int, proc fs.FS) (key string) {
+func launchOf(env preload.Environment, host string, pid int, proc string) (key string) {
 	parent := StatOf(proc, pid).PPID
 	attributes := map[string]string{
-		"ppid": strconv.Itoa(parent), "ppid_started": strconv.FormatUint(StatOf(proc, parent).Started, 10),
+		"ppid": strconv.Itoa(parent), "ppid_started": strconv.FormatUint(StatOf(proc, parent).Starttime, 10),
 	}
 	hello := &mpit.Hello{Host: host, Attributes: attributes}
 	local := identity.FromHello(hello).ID.World // before anything else is known
@@ -68,7 +68,7 @@ func launchOf(env preload.Environment, host string, pid int, proc fs.FS) (key st
 
 // launcherOf names the nearest ancestor of a process that is a launcher; its parent where none is. Ids are used
 // again, times of start aren't.
-func launcherOf(proc fs.FS, pid int) string {
+func launcherOf(proc string, pid int) string {
 	at := StatOf(proc, pid)
 	parent := at.PPID
 	for range maxAncestors {
@@ -77,39 +77,20 @@ func launcherOf(proc fs.FS, pid int) string {
 		}
 		number := at.PPID
 		at = StatOf(proc, number)
-		if slices.ContainsFunc(launchers, func(name string) bool { return strings.HasPrefix(at.Name, name) }) {
-			return fmt.Sprintf("%d@%d", number, at.Started)
+		if slices.ContainsFunc(launchers, func(name string) bool { return strings.HasPrefix(at.Comm, name) }) {
+			return fmt.Sprintf("%d@%d", number, at.Starttime)
 		}
 	}
-	return fmt.Sprintf("%d@%d", parent, StatOf(proc, parent).Started)
+	return fmt.Sprintf("%d@%d", parent, StatOf(proc, parent).Starttime)
 }
 
-// Stat is what /proc/<pid>/stat says; zero where it can't be read.
-type Stat struct {
-	Name    string // at most 15 bytes
-	State   byte
-	PPID    int
-	Started uint64 // clock ticks after boot
-}
-
-// StatOf reads what /proc says of a process.
-func StatOf(proc fs.FS, pid int) (s Stat) {
-	text, err := fs.ReadFile(proc, strconv.Itoa(pid)+"/stat")
-	if err != nil {
-		return Stat{}
+// StatOf is what a /proc says of a process; zero where it can't be read.
+func StatOf(proc string, pid int) (s procfs.ProcStat) {
+	if all, err := procfs.NewFS(proc); err == nil {
+		if one, err := all.Proc(pid); err == nil {
+			s, _ = one.Stat()
+		}
 	}
-	// The name may have anything in it, brackets too.
-	open, closing := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
-	if open < 0 || closing < open {
-		return Stat{}
-	}
-	fields := strings.Fields(string(text[closing+1:]))
-	if len(fields) < 20 {
-		return Stat{}
-	}
-	s.Name, s.State = string(text[open+1:closing]), fields[0][0]
-	s.PPID, _ = strconv.Atoi(fields[1])
-	s.Started, _ = strconv.ParseUint(fields[19], 10, 64)
 	return s
 }
 

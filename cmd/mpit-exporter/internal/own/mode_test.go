@@ -18,15 +18,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 func presenceIn(t *testing.T) *presence {
 	t.Helper()
-	p, err := listenPresence(filepath.Join(cmdtest.ShortDir(t), presenceFile))
+	p, err := listenPresence(filepath.Join(mpittest.ShortDir(t), presenceFile))
 	require.NoError(t, err)
 	t.Cleanup(p.close)
 	return p
@@ -91,7 +91,7 @@ func TestAwaitEnd(t *testing.T) {
 			}
 			select {
 			case <-ended:
-			case <-time.After(cmdtest.Patience):
+			case <-time.After(patience):
 				t.Fatal("never ended")
 			}
 		})
@@ -156,7 +156,7 @@ func TestReportOfAKilledRank(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(file)
 		return err == nil
-	}, cmdtest.Patience, time.Millisecond, "the report was not written when the process ended")
+	}, patience, time.Millisecond, "the report was not written when the process ended")
 	assert.Equal(t, map[int]string{0: "lost", 1: ""}, ends())
 }
 
@@ -224,7 +224,7 @@ func TestAwaitEndOfAContext(t *testing.T) {
 func TestFinalPush(t *testing.T) {
 	var began atomic.Int64
 	hold := make(chan struct{})
-	f := pushBy(cmdtest.Patience, func(context.Context) error {
+	f := pushBy(patience, func(context.Context) error {
 		began.Add(1)
 		<-hold
 		return nil
@@ -240,14 +240,14 @@ func TestFinalPush(t *testing.T) {
 		return done
 	}
 	first := wait()
-	require.Eventually(t, func() bool { return began.Load() == 1 }, cmdtest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return began.Load() == 1 }, patience, time.Millisecond)
 	var later []chan struct{}
 	for range 10 {
 		later = append(later, wait())
 	}
 	hold <- struct{}{}
 	<-first
-	require.Eventually(t, func() bool { return began.Load() == 2 }, cmdtest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return began.Load() == 2 }, patience, time.Millisecond)
 	for _, done := range later {
 		select {
 		case <-done:
@@ -273,7 +273,7 @@ func pushBy(wait time.Duration, push func(context.Context) error) *finalPush {
 // TestFinalPushIsTriedAgain while there is time.
 func TestFinalPushIsTriedAgain(t *testing.T) {
 	began := 0
-	f := pushBy(cmdtest.Patience, func(context.Context) error {
+	f := pushBy(patience, func(context.Context) error {
 		if began++; began < 3 {
 			return errors.New("the receiver is away")
 		}

@@ -199,7 +199,7 @@ func (o *Settings) joinLaunch(ctx context.Context, env preload.Environment, std 
 	if o.Host, err = os.Hostname(); err != nil {
 		return "", fmt.Errorf("finding this node's name: %w", err)
 	}
-	key := launchOf(env, o.Host, os.Getpid(), os.DirFS("/proc"))
+	key := launchOf(env, o.Host, os.Getpid(), "/proc")
 	began := time.Now()
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
 		dir, err := o.elect(ctx, key, began, env, std)

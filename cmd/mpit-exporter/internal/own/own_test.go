@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,20 +13,33 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/preload"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
+
+// patience bounds failures on a loaded machine; no test measures time.
+const patience = 2 * time.Minute
+
+// withoutOTLP clears what the environment says of OTLP.
+func withoutOTLP(t *testing.T) {
+	t.Helper()
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "OTEL_") {
+			t.Setenv(name, "")
+		}
+	}
+}
 
 // TestOwnIsBounded: an exporter that was stopped while it began keeps nobody.
 func TestOwnIsBounded(t *testing.T) {
-	parent := cmdtest.ShortDir(t)
+	parent := mpittest.ShortDir(t)
 	base, err := makeBase(parent)
 	require.NoError(t, err)
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	dir, err := base.lock(launchOf(nil, host, os.Getpid(), os.DirFS("/proc")))
+	dir, err := base.lock(launchOf(nil, host, os.Getpid(), "/proc"))
 	require.NoError(t, err)
 	defer dir.close()
 	o := &Settings{Enabled: true, parent: parent, patience: 50 * time.Millisecond, otlp: &node.OTLPFlags{}}
@@ -40,7 +54,7 @@ func TestOwnIsBounded(t *testing.T) {
 
 // TestOwnFlags: OTLP's go to the exporter as they are, and files with their whole paths.
 func TestOwnFlags(t *testing.T) {
-	cmdtest.WithoutOTLP(t)
+	withoutOTLP(t)
 	here, err := os.Getwd()
 	require.NoError(t, err)
 	var program []string

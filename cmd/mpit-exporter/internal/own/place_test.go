@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/sockets"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 const (
@@ -64,7 +64,7 @@ func TestOpenBase(t *testing.T) {
 		}, "belongs to user 12345, not to you"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			parent, home := cmdtest.ShortDir(t), cmdtest.ShortDir(t)
+			parent, home := mpittest.ShortDir(t), mpittest.ShortDir(t)
 			path := filepath.Join(parent, name)
 			test.make(t, path)
 			_, err := makeBase(parent)
@@ -118,7 +118,7 @@ func TestParents(t *testing.T) {
 
 // TestLaunchesDirectoryIsChecked: what stands in the place of a launch's directory is believed as little.
 func TestLaunchesDirectoryIsChecked(t *testing.T) {
-	base := baseIn(t, cmdtest.ShortDir(t))
+	base := baseIn(t, mpittest.ShortDir(t))
 	require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(string(base), keyOne)))
 	_, err := base.lock(keyOne)
 	assert.ErrorContains(t, err, "is not a directory")
@@ -129,7 +129,7 @@ func TestLaunchesDirectoryIsChecked(t *testing.T) {
 }
 
 func TestLock(t *testing.T) {
-	base := baseIn(t, cmdtest.ShortDir(t))
+	base := baseIn(t, mpittest.ShortDir(t))
 	dir := lockIn(t, base, keyOne)
 	other, err := base.lock(keyOne)
 	require.NoError(t, err)
@@ -150,7 +150,7 @@ func TestLock(t *testing.T) {
 // TestLockOfARemovedDirectory: who has opened the directory just before it was removed does not take a lock that
 // nobody else can find.
 func TestLockOfARemovedDirectory(t *testing.T) {
-	base := baseIn(t, cmdtest.ShortDir(t))
+	base := baseIn(t, mpittest.ShortDir(t))
 	lockIn(t, base, keyOne).close()
 	path := filepath.Join(string(base), keyOne)
 	opened, err := os.Open(filepath.Join(path, lockFile))
@@ -175,7 +175,7 @@ func removeAll(dir *launchDir) { (&Mode{dir: dir, begun: true}).end() }
 
 // TestRemoveLeavesNothing that is ours, and all that isn't.
 func TestRemoveLeavesNothing(t *testing.T) {
-	parent := cmdtest.ShortDir(t)
+	parent := mpittest.ShortDir(t)
 	base := baseIn(t, parent)
 	dir := lockIn(t, base, keyOne)
 	for _, name := range launchFiles {
@@ -195,7 +195,7 @@ func TestRemoveLeavesNothing(t *testing.T) {
 
 // TestCleanTheDead: what exporters have left that were killed goes when the next one starts, and nothing else.
 func TestCleanTheDead(t *testing.T) {
-	parent, elsewhere := cmdtest.ShortDir(t), t.TempDir()
+	parent, elsewhere := mpittest.ShortDir(t), t.TempDir()
 	base := baseIn(t, parent)
 	names := []string{"0000000000000000", "1111111111111111", "2222222222222222", "3333333333333333",
 		"4444444444444444"}
@@ -239,7 +239,7 @@ func TestCleanTheDead(t *testing.T) {
 }
 
 func TestFailedIsForgotten(t *testing.T) {
-	base := baseIn(t, cmdtest.ShortDir(t))
+	base := baseIn(t, mpittest.ShortDir(t))
 	dir := lockIn(t, base, keyOne)
 	defer dir.close()
 	now := time.Now()

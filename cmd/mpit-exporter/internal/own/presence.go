@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -90,7 +89,7 @@ func (p *presence) enter(pid int) bool {
 	p.came = true
 	delete(p.left, pid) // another process has the number now
 	if pid > 0 {
-		p.present[pid] = StatOf(os.DirFS("/proc"), pid).Started
+		p.present[pid] = StatOf("/proc", pid).Starttime
 	}
 	return true
 }
@@ -116,8 +115,8 @@ func (p *presence) look() (present int, came, gone bool) {
 
 // hasEnded says whether a process that began then has ended and wasn't reaped, or another one has its number.
 func hasEnded(pid int, started uint64) bool {
-	s := StatOf(os.DirFS("/proc"), pid)
-	return s.Started != started || s.State == 'Z' || s.State == 'X'
+	s := StatOf("/proc", pid)
+	return s.Starttime != started || s.State == "Z" || s.State == "X"
 }
 
 // hasLeft says whether the process of this number had registered and has ended.

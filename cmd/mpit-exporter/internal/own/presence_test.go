@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 func startPresence(t *testing.T) (p *presence, path string) {
 	t.Helper()
-	path = filepath.Join(cmdtest.ShortDir(t), presenceFile)
+	path = filepath.Join(mpittest.ShortDir(t), presenceFile)
 	p, err := listenPresence(path)
 	require.NoError(t, err)
 	t.Cleanup(p.close)
@@ -25,7 +25,7 @@ func startPresence(t *testing.T) (p *presence, path string) {
 
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), cmdtest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -74,7 +74,7 @@ func TestPresenceOfAZombie(t *testing.T) {
 	process, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
 	require.NoError(t, err)
 	require.True(t, p.enter(process.Pid))
-	require.Eventually(t, func() bool { p.look(); return p.hasLeft(process.Pid) }, cmdtest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { p.look(); return p.hasLeft(process.Pid) }, patience, time.Millisecond)
 	_, err = process.Wait()
 	require.NoError(t, err)
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -48,10 +47,7 @@ func TestHostileMemory(t *testing.T) {
 	require.NoError(t, err)
 	e, err := exporter.New(exporter.Config{Mapper: mapper})
 	require.NoError(t, err)
-	dir, err := os.MkdirTemp("", "mpit")
-	require.NoError(t, err)
-	defer func() { _ = os.RemoveAll(dir) }()
-	l, err := mpit.Listen(filepath.Join(dir, "s"))
+	l, err := mpit.Listen(filepath.Join(mpittest.ShortDir(t), "s"))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)

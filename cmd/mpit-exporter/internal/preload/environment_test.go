@@ -36,7 +36,7 @@ func TestFindAgent(t *testing.T) {
 				`/with space/agent.so" has a space, colon or dollar in it, which LD_PRELOAD can't express; move it, or name a link to it in MPIT_AGENT_LIBRARY`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := agentLibrary().find(test.named, filepath.Join(dir, test.executable))
+			got, err := agentLibrary.find(test.named, filepath.Join(dir, test.executable))
 			if test.err != "" {
 				assert.EqualError(t, err, test.err)
 				return
@@ -75,7 +75,7 @@ func TestFindCalls(t *testing.T) {
 				"/none, which MPIT_CALLS_LIBRARY names, is not there; correct or unset it"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := callsLibrary().find(test.named, filepath.Join(dir, test.executable),
+			got, err := callsLibrary.find(test.named, filepath.Join(dir, test.executable),
 				filepath.Dir(filepath.Join(dir, test.agent)))
 			if test.err != "" {
 				assert.EqualError(t, err, test.err)

@@ -18,17 +18,12 @@ const (
 )
 
 // library is one that is preloaded.
-type library struct {
-	what string // for errors
-	file string
-	env  string // variable that names it
-}
+type library struct{ what, file, env string } // for errors; its name; the variable that names another
 
-func agentLibrary() library { return library{"agent library", AgentLibraryName, EnvLibrary} }
-
-func callsLibrary() library {
-	return library{"call profile's library", CallsLibraryName, EnvCallsLibrary}
-}
+var (
+	agentLibrary = library{"agent library", AgentLibraryName, EnvLibrary}
+	callsLibrary = library{"call profile's library", CallsLibraryName, EnvCallsLibrary}
+)
 
 // find returns the absolute path of the library: where its variable says, in one of the directories near, beside the
 // program, or in ../lib/mpit-exporter/ of it.

@@ -172,12 +172,12 @@ func (s *Settings) findLibraries(env Environment) error {
 	if err != nil {
 		return fmt.Errorf("agent library: finding my own path: %w", err)
 	}
-	if s.library, err = agentLibrary().find(env.Get(EnvLibrary), executable); err != nil {
+	if s.library, err = agentLibrary.find(env.Get(EnvLibrary), executable); err != nil {
 		return err
 	}
 	if s.Calls = s.wantsCalls(env); s.Calls {
 		// Beside the agent, wherever that is: both are of one build.
-		s.callsLibrary, err = callsLibrary().find(env.Get(EnvCallsLibrary), executable, filepath.Dir(s.library))
+		s.callsLibrary, err = callsLibrary.find(env.Get(EnvCallsLibrary), executable, filepath.Dir(s.library))
 	}
 	return err
 }

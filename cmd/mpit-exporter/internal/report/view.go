@@ -86,8 +86,8 @@ func viewOf(r *job.Report) *view {
 }
 
 func (v *view) sections() (all []section) {
-	for _, s := range []section{v.efficiency(), v.underWay(), v.calls(), v.ranks(), v.standOut(), v.sizes(),
-		v.messages(), v.levels()} {
+	for _, s := range []section{v.efficiency(), v.phases(), v.underWay(), v.sites(), v.calls(), v.ranks(), v.standOut(),
+		v.sizes(), v.messages(), v.levels()} {
 		for _, row := range s.Rows {
 			for i, cell := range row.Cells {
 				row.Cells[i] = mapping.OneLine(cell)
@@ -126,6 +126,15 @@ func (v *view) calls() section {
 	return s.andMore(len(list)-shownCalls, ", with "+units.Duration(secondsOf(list[min(len(list), shownCalls):])))
 }
 
+// sites are the places in the program at which ranks have waited most.
+func (v *view) sites() section {
+	s := section{Title: "Places where ranks wait", Heads: []string{">WAITED", ">CALLS", "FUNCTION", "ON", "FROM"}}
+	for _, at := range v.report.Sites {
+		s.add(units.Duration(at.Waited), units.Number(at.Calls), at.Function, at.Object, at.From)
+	}
+	return s
+}
+
 func secondsOf(calls []job.Call) (seconds float64) {
 	for i := range calls {
 		seconds += calls[i].Seconds
@@ -147,13 +156,7 @@ func bytesACall(c *job.Call) string {
 func (v *view) ranks() section {
 	s := section{Title: "Ranks, from late to early", Heads: []string{">RANK", "NODE", "STATE"}}
 	list := v.report.Ranks
-	var shown []int // states: useful, and those that any rank is in
-	for at, p := range partsOf(&job.Rank{}) {
-		if at == 0 || slices.ContainsFunc(list, func(r job.Rank) bool { return partsOf(&r)[at].Share >= 0.005 }) {
-			shown = append(shown, at)
-			s.Heads = append(s.Heads, ">"+strings.ToUpper(p.Name))
-		}
-	}
+	shown := shownParts(list, &s)
 	s.Heads = append(s.Heads, "IN MPI MOSTLY")
 	for i := range list {
 		if len(list) > shownLate+shownEarly && i >= shownLate && i < len(list)-shownEarly {
@@ -259,6 +262,47 @@ func (v *view) efficiency() section {
 		s.Notes = append(s.Notes, fmt.Sprintf("Of %d of %d ranks: of the others not enough was observed.", e.Ranks, size))
 	}
 	return s
+}
+
+// phases are those that the program has begun with MPI_Pcontrol.
+func (v *view) phases() section {
+	s := section{Title: "Phases", Heads: []string{"PHASE", ">TIME", ">LOAD BALANCE", ">COMMUNICATION"}}
+	list := v.report.Phases
+	all := &job.Rank{}
+	for i := range list {
+		all.Time = all.Time.Plus(list[i].State)
+	}
+	shown := shownParts([]job.Rank{*all}, &s)
+	s.Heads = append(s.Heads, "THE OTHERS WAIT FOR")
+	for i := range list {
+		p := &list[i]
+		parts := partsOf(&job.Rank{Time: p.State})
+		cells := []string{p.Name, units.Duration(p.State.Sum() / float64(p.Efficiency.Ranks)),
+			units.Percent(p.Efficiency.LoadBalance), units.Percent(p.Efficiency.Communication)}
+		for _, at := range shown {
+			cells = append(cells, units.Percent(parts[at].Share))
+		}
+		late := ""
+		if p.Late != nil {
+			late = fmt.Sprintf("rank %d on %s, %s of the time", p.Late.Rank, p.Late.Node, units.Percent(p.Late.Share))
+		}
+		s.Rows = append(s.Rows, row{Cells: append(cells, late), Parts: parts})
+	}
+	if note := v.report.HiddenBy(list); note != "" {
+		s.Notes = append(s.Notes, note)
+	}
+	return s
+}
+
+// shownParts adds heads for states of time to a section: useful, and those that any of some ranks is in.
+func shownParts(ranks []job.Rank, s *section) (shown []int) {
+	for at, p := range partsOf(&job.Rank{}) {
+		if at == 0 || slices.ContainsFunc(ranks, func(r job.Rank) bool { return partsOf(&r)[at].Share >= 0.005 }) {
+			shown = append(shown, at)
+			s.Heads = append(s.Heads, ">"+strings.ToUpper(p.Name))
+		}
+	}
+	return shown
 }
 
 // underWay is where ranks are if one of them has been in a call for longer than a second.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cmdtest"
+	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
 // TestDefaultSocket: /run for the system's exporter, the user's run-time directory for anybody else's, and what was
@@ -29,7 +29,7 @@ func TestDefaultSocket(t *testing.T) {
 		{"nowhere", false, false, false, "", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := cmdtest.ShortDir(t)
+			dir := mpittest.ShortDir(t)
 			places := map[string]string{"run": absent, "user": ""}
 			for name, writable := range map[string]bool{"run": test.run, "user": test.user} {
 				if writable {
@@ -68,7 +68,7 @@ func TestDefaultSocket(t *testing.T) {
 func TestDefaultSocketDespiteUmask(t *testing.T) {
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	s, err := ListenAgents("", dir, "")
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, s.Close()) }()
@@ -82,7 +82,7 @@ func TestDefaultSocketDespiteUmask(t *testing.T) {
 
 // TestDefaultSocketInUse: the directory that a living exporter uses is not removed.
 func TestDefaultSocketInUse(t *testing.T) {
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	first, err := ListenAgents("", dir, "")
 	require.NoError(t, err)
 	_, err = ListenAgents("", dir, "")
@@ -94,7 +94,7 @@ func TestDefaultSocketInUse(t *testing.T) {
 
 // TestDirectoryWithOtherFilesStays: what others have put there is not ours to remove.
 func TestDirectoryWithOtherFilesStays(t *testing.T) {
-	dir := cmdtest.ShortDir(t)
+	dir := mpittest.ShortDir(t)
 	s, err := ListenAgents("", dir, "")
 	require.NoError(t, err)
 	other := filepath.Join(dir, Dir, "other")

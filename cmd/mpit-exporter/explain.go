@@ -1,9 +1,7 @@
-// Package explain is config explain: what a performance variable becomes, and which rules decide it.
-//
-// The answers are variables.Mapper's. Here are the question, as flags put it (Flags), and how the answer is written.
-package explain
+package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +10,7 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/configuration"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/node"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
@@ -20,16 +18,21 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// Flags is what config explain is told of a variable.
-type Flags struct {
+// explainCommand says what a performance variable becomes, and which rules decide it. The answers are
+// variables.Mapper's.
+type explainCommand struct {
 	name                             string
 	class, bind, verbosity, datatype string
 	library                          mapping.Library
 	files                            []string
 }
 
-// AddTo adds the flags and arguments to a command.
-func (x *Flags) AddTo(cmd *kingpin.CmdClause) {
+func newExplainCommand(config *kingpin.CmdClause, do commands) {
+	x := &explainCommand{}
+	cmd := config.Command("explain", "Say what a performance variable becomes, and which rules decide it.")
+	do["config explain"] = x.run
+	cmd.HelpLong("mpit-exporter config explain pml_ob1_unexpected_msgq_length --class=SIZE\n" +
+		"mpit-exporter config explain NAME --class=COUNTER --config.file=rules.yaml")
 	cmd.Arg("pvar", "Name of the performance variable.").Required().StringVar(&x.name)
 	words := func(flag, help, placeholder string, into *string, known []string) *kingpin.FlagClause {
 		f := cmd.Flag(flag, help).PlaceHolder(placeholder)
@@ -50,7 +53,7 @@ func (x *Flags) AddTo(cmd *kingpin.CmdClause) {
 	words("datatype", "Its datatype, such as unsigned_long or double (default: a usual one of the class).", "TYPE",
 		&x.datatype, wordsOf(mpit.DatatypeInt, mpit.DatatypeBool,
 			func(d mpit.Datatype) string { return strings.ToLower(strings.TrimPrefix(d.String(), "MPI_")) }))
-	cmd.Flag("config.file", configuration.FileHelp).PlaceHolder("PATH").StringsVar(&x.files)
+	cmd.Flag("config.file", node.ConfigFileHelp).PlaceHolder("PATH").StringsVar(&x.files)
 }
 
 func wordsOf[T ~uint8](first, last T, word func(T) string) (words []string) {
@@ -61,7 +64,7 @@ func wordsOf[T ~uint8](first, last T, word func(T) string) (words []string) {
 }
 
 // variable is the one that the flags describe.
-func (x *Flags) variable() (v mpit.Variable, err error) {
+func (x *explainCommand) variable() (v mpit.Variable, err error) {
 	switch version := x.library.Version; {
 	case x.name == "":
 		return v, cli.Usagef("config explain: the name of a performance variable is needed")
@@ -91,16 +94,13 @@ func (x *Flags) variable() (v mpit.Variable, err error) {
 	return v, err
 }
 
-// Run answers the question that the flags put.
-func (x *Flags) Run(std cli.Stdio) error {
+// run answers the question that the flags put.
+func (x *explainCommand) run(_ context.Context, std cli.Stdio) error {
 	v, err := x.variable()
 	if err != nil {
 		return err
 	}
-	if err := configuration.CheckPaths("config explain: --config.file", x.files); err != nil {
-		return err
-	}
-	from, _, err := configuration.Load(x.files, 0)
+	from, _, err := node.LoadRules("config explain: --config.file", x.files, 0)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (x *Flags) Run(std cli.Stdio) error {
 }
 
 // write says what becomes of a variable.
-func (x *Flags) write(w io.Writer, mapper *variables.Mapper, v mpit.Variable) error {
+func (x *explainCommand) write(w io.Writer, mapper *variables.Mapper, v mpit.Variable) error {
 	fmt.Fprintf(w, "%s of class %s, %s\n\n", mapping.OneLine(x.name), strings.ToUpper(x.class), v.Datatype)
 	if metric, reason, ok := mapper.Metric(x.library, v); ok {
 		fmt.Fprintf(w, "%s, a %s. %s\nOver OTLP it is %s.\n\n", metric.Name, metric.Kind, mapping.OneLine(metric.Help),
