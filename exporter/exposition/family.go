@@ -29,12 +29,6 @@ type otelFamily struct {
 	adds bool   // a gauge of Prometheus' whose values may be summed up: there it is a sum that is not monotonic
 }
 
-// OTel is what the family is called in OpenTelemetry, and its unit there.
-func (f *Family) OTel() (name, unit string) {
-	o := otelOfOwn(f)
-	return o.name, o.unit
-}
-
 // otelSpaces are the first words of the names of the exporter's own families; dots stand behind them. Longer ones
 // come first.
 var otelSpaces = []string{
@@ -42,15 +36,15 @@ var otelSpaces = []string{
 	"mpit_process_", "mpit_object_", "mpit_category_", "mpit_cvar_", "mpit_",
 }
 
-// otelOfOwn names one of the exporter's own families so that the usual translation gives its name on /metrics again:
-// the unit and _total are not in the name, as that adds them.
-func otelOfOwn(f *Family) otelFamily {
-	name, o := f.Name, otelFamily{unit: f.Counts}
+// OTel is what the family is called in OpenTelemetry, and its unit there. The usual translation gives its name on
+// /metrics again: the unit and _total are not in the name, as that adds them.
+func (f *Family) OTel() (name, unit string) {
+	name, unit = f.Name, f.Counts
 	if f.Type == mapping.KindCounter {
 		name = strings.TrimSuffix(name, "_total")
 	}
 	if base, timed := strings.CutSuffix(name, "_seconds"); timed {
-		name, o.unit = base, "s"
+		name, unit = base, "s"
 	}
 	for _, space := range otelSpaces {
 		if rest, found := strings.CutPrefix(name, space); found {
@@ -61,6 +55,5 @@ func otelOfOwn(f *Family) otelFamily {
 	if base, info := strings.CutSuffix(name, "_info"); info {
 		name = base + ".info"
 	}
-	o.name = name
-	return o
+	return name, unit
 }

@@ -42,7 +42,8 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 	s.plain = len(s.entries)
 	f := p.byName[of.Name]
 	if f == nil {
-		f = p.family(of.Name, of.Help, of.Type, otelOfOwn(of))
+		name, unit := of.OTel()
+		f = p.family(of.Name, of.Help, of.Type, otelFamily{name: name, unit: unit})
 	}
 	p.insert(f, s, from)
 }
