@@ -137,9 +137,10 @@ test-packages: build
 test-dist: ## not in make test, but in CI: a release made twice, in two directories: the same files (TEST_DIST_ARCHES: this machine's)
 	@DIST_ARCHES='$(TEST_DIST_ARCHES)' scripts/test-dist
 
+# test-format has vetted everything.
 .PHONY: test-unit
 test-unit: build
-	MPIT_TEST_BUILT=1 $(GO) test -timeout $(TEST_TIMEOUT) ./...
+	MPIT_TEST_BUILT=1 $(GO) test -vet=off -timeout $(TEST_TIMEOUT) ./...
 
 # Everything takes three times as long under the race detector, so properties are tried less often there. What else -short leaves out happens
 # in other processes than the tests'.
@@ -150,7 +151,7 @@ test-race: ## not in make test, but in CI: the unit tests again, under the race 
 # Each benchmark once: not for its figures, but so that it is known to run. Of packages without one nothing need be linked.
 .PHONY: test-bench
 test-bench:
-	@out=$$($(GO) test -short -run '^$$' -bench . -benchtime 1x \
+	@out=$$($(GO) test -vet=off -short -run '^$$' -bench . -benchtime 1x \
 		$$(git grep -l --untracked '^func Benchmark' -- '*_test.go' ':!test/' | xargs -n 1 dirname | sort -u | sed 's,^,./,') 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .PHONY: test-agent
@@ -163,7 +164,7 @@ test-agent:
 E2E_PACKAGES := ./e2e ./fixture ./page ./cluster ./conformance ./node
 .PHONY: test-e2e
 test-e2e: build
-	cd test && MPIT_TEST_BUILT=1 $(GO) test -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) $(E2E_PACKAGES) \
+	cd test && MPIT_TEST_BUILT=1 $(GO) test -vet=off -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) $(E2E_PACKAGES) \
 		$$($(GO) list ./... | grep -v /dashboards$$) ./dashboards
 
 # ENGINES: directories with their programs, separated by colons. Of those that are missing it says so.

@@ -87,9 +87,6 @@ const maxControlRows = 8192
 
 // complete returns what is to be done for what was said: defaults stand for zero values.
 func (c Config) complete() (Config, error) {
-	if c.Mapper == nil {
-		return c, errors.New("Config.Mapper is nil")
-	}
 	if err := errors.Join(
 		orDefault("MaxEnded", &c.MaxEnded, DefaultMaxEnded),
 		orDefault("MaxRanks", &c.MaxRanks, DefaultMaxRanks),

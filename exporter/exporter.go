@@ -68,20 +68,12 @@ func New(cfg Config) (*Exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
 	}
-	names, err := identity.Compile(cfg.Identity)
-	if err != nil {
-		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
-	}
-	budgets, err := budget.New(cfg.Limits)
-	if err != nil {
-		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
-	}
 	b := &base{
 		cfg:     cfg,
 		log:     cfg.Logger,
 		self:    self.New(),
 		users:   identity.NewUsers(cfg.UserName),
-		budgets: budgets,
+		budgets: budget.New(),
 
 		categories: tally.New[categories.Row](categories.MaxRows),
 		controls:   tally.New[board.ControlRow](maxControlRows),
@@ -92,7 +84,9 @@ func New(cfg Config) (*Exporter, error) {
 		proc:    os.DirFS("/proc"),
 		tuning:  usual(),
 	}
-	b.rules.Store(&ruling{mapper: cfg.Mapper, identity: names})
+	if err := b.enforce(Rules{cfg.Mapper, cfg.Limits, cfg.Identity}, 0); err != nil {
+		return nil, fmt.Errorf("exporter: making an exporter: %w", err)
+	}
 	b.work = work.New(maxWork, workRate, func() time.Time { return b.now() }) // which tests change
 	rs := newRanks(b)
 	e := &Exporter{ranks: rs, pages: newPages(rs), door: newDoor(),
@@ -100,8 +94,6 @@ func New(cfg Config) (*Exporter, error) {
 	e.rounds.ranks, e.rounds.pages = rs, e.pages
 	e.control = newControl(e)
 	e.api = api.Handler(source{e}, api.NewTurns(), e.log)
-	e.self.ReloadSucceeded(e.now())
-	e.self.ShowLimits(budgets.Limits())
 	return e, nil
 }
 

@@ -30,11 +30,12 @@ func (g *registry) inquire() {
 		if g.inquiries[r.UID] >= maxInquiries {
 			continue
 		}
-		if r.line == nil || r.end != mpit.EndNone || !r.facts.Load().Figured || r.inquiry != 0 || r.state == stateLate {
+		if r.line == nil || r.end != mpit.EndNone || !r.facts.Load().Figured || r.inquiry != 0 || r.state == stateLate ||
+			now.Before(r.notBefore) {
 			continue
 		}
 		var what inquiry
-		if g.categoriesDue(r, now) {
+		if r.categoriesDue() {
 			what |= askCategories
 			r.world.begin(r)
 		}
@@ -57,13 +58,20 @@ func (g *registry) abandon(r *rank) {
 		return
 	}
 	r.send.inquiry = false
-	if r.inquiry&askCategories != 0 {
-		g.categoriesFailed(r, mpit.ErrFinal)
-	}
-	if r.inquiry&askControls != 0 {
-		g.controlsFailed(r, mpit.ErrFinal)
-	}
+	g.failed(r, r.inquiry, mpit.ErrFinal)
 	g.conclude(r)
+}
+
+// failed notes that a rank could not say what it was asked for. Of its world's categories another one is asked.
+func (g *registry) failed(r *rank, what inquiry, err error) {
+	r.notBefore = g.now().Add(min(inquiryRetry, g.cfg.ControlVariableInterval))
+	if what&askCategories != 0 {
+		r.world.asking, r.world.source = false, nil
+	}
+	if what&askControls != 0 {
+		r.controls.told = true
+	}
+	g.log.Debug("asking a rank for its categories or control variables failed", append(r.attrs(), "err", err)...)
 }
 
 // conclude lets the next rank be asked.
@@ -77,21 +85,15 @@ func (g *registry) conclude(r *rank) {
 
 // categoriesDue says whether a rank is to be asked for its world's categories: if nobody has answered who is still
 // there, and again when it says that they have changed, or has new variables.
-func (g *registry) categoriesDue(r *rank, now time.Time) bool {
+func (r *rank) categoriesDue() bool {
 	w := r.world
 	switch {
-	case w.asking || now.Before(r.categoriesNotBefore):
+	case w.asking:
 		return false
 	case w.source == r:
 		return w.stamp != r.facts.Load().Stats.CategoryStamp || w.generation != r.facts.Load().Generation()
 	}
 	return w.source == nil || w.source.line == nil || w.source.end != mpit.EndNone
-}
-
-// categoriesFailed notes that a rank could not say its categories, and lets another one be asked.
-func (g *registry) categoriesFailed(r *rank, err error) {
-	r.world.asking, r.world.source, r.categoriesNotBefore = false, nil, g.now().Add(inquiryRetry)
-	g.log.Debug("asking a rank for its categories failed", append(r.attrs(), "err", err)...)
 }
 
 // controlsDue says whether a rank's control variables are to be read: once after its first answer, then from time to
@@ -100,12 +102,6 @@ func (g *registry) controlsDue(r *rank, now time.Time) bool {
 	c := &r.controls
 	return len(g.cfg.ControlVariables) > 0 && (c.told || c.at.IsZero() ||
 		now.Sub(c.at) >= g.cfg.ControlVariableInterval)
-}
-
-// controlsFailed notes that a rank's control variables could not be read.
-func (g *registry) controlsFailed(r *rank, err error) {
-	r.controls.at = g.now().Add(min(inquiryRetry, g.cfg.ControlVariableInterval) - g.cfg.ControlVariableInterval)
-	g.log.Debug("asking a rank for its control variables failed", append(r.attrs(), "err", err)...)
 }
 
 // dropControls takes a rank that has ended out of all counts.
@@ -157,7 +153,7 @@ func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
 	switch w := r.world; {
 	case g.table.byID[r.Key] != r: // the world may have gone with it
 	case err != nil:
-		g.categoriesFailed(r, err)
+		g.failed(r, askCategories, err)
 	default:
 		w.asking = false
 		var more int
@@ -178,7 +174,7 @@ func (rs *ranks) takeControls(r *rank, list []mpit.ControlVariable, err error) {
 	switch {
 	case g.table.byID[r.Key] != r || r.end != mpit.EndNone:
 	case err != nil:
-		g.controlsFailed(r, err)
+		g.failed(r, askControls, err)
 	default:
 		c := &r.controls
 		c.at = g.now()

@@ -164,7 +164,7 @@ func TestCategoriesThatCannotBeRead(t *testing.T) {
 		defer g.unlock()
 		r := g.table.byID[id]
 		r.world.begin(r)
-		g.categoriesFailed(r, mpit.ErrCongested)
+		g.failed(r, askCategories, mpit.ErrCongested)
 	}
 	fail()
 	assert.Equal(t, groupedPage(), n.with(category))
@@ -303,9 +303,14 @@ func TestControlVariablesThatCannotBeReadStand(t *testing.T) {
 	before := n.with("mpit_cvar_ranks")
 	g := n.lock()
 	known := g.table.byID[r.Hello().ID]
-	g.controlsFailed(known, mpit.ErrCongested)
-	assert.False(t, g.controlsDue(known, clock.Now().Add(inquiryRetry-1)))
-	assert.True(t, g.controlsDue(known, clock.Now().Add(inquiryRetry)))
+	assert.False(t, g.controlsDue(known, clock.Now()))
+	g.failed(known, askControls, mpit.ErrCongested)
+	assert.True(t, g.controlsDue(known, clock.Now()))
+	g.inquire()
+	assert.Zero(t, known.inquiry, "not at once")
+	clock.advance(inquiryRetry)
+	g.inquire()
+	assert.Equal(t, askControls, known.inquiry)
 	g.unlock()
 	assert.Equal(t, before, n.with("mpit_cvar_ranks"))
 }

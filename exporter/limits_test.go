@@ -256,12 +256,12 @@ func arrivals(t *testing.T) (e *Exporter, come func(uid uint32, job string, s *m
 	return e, come
 }
 
-// One user floods the node: ranks with 10,000 communicators, ranks with thousands of variables. Another one's ranks
+// One user floods the node: ranks with 3,000 communicators, ranks with thousands of variables. Another one's ranks
 // have all their series nevertheless, with the default limits.
 func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	t.Parallel() // it computes while others wait
 	e, come := arrivals(t)
-	objects, variables := floodSample(10, 10_000), floodSample(4000, 5)
+	objects, variables := floodSample(10, 3000), floodSample(4000, 5)
 	for i := range 9 {
 		come(1000, strconv.Itoa(i/4), objects)
 		come(1000, strconv.Itoa(i/4), variables)
@@ -281,7 +281,7 @@ func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 
 func standard() rules.Limits { return rules.Limits{}.WithDefaults() }
 
-// Fifty users come, each with eighty ranks that want all they may have: a job that was there before keeps all its
+// Fifty users come, each with twenty ranks that want all they may have: a job that was there before keeps all its
 // series, there are no more of them than there may be, and a job that comes then gets some.
 func TestManyUsersAtTheirLimits(t *testing.T) {
 	t.Parallel()
@@ -292,7 +292,7 @@ func TestManyUsersAtTheirLimits(t *testing.T) {
 		honest[i] = come(1000, "honest", ordinary)
 	}
 	for user := range uint32(50) {
-		for rank := range 80 {
+		for rank := range 20 {
 			come(2000+user, strconv.Itoa(rank/8), flood)
 		}
 	}

@@ -2,8 +2,10 @@ package exporter
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,7 +32,13 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// Each try of a property here is a node with connections. make soak tries more.
+	if err := flag.Set("rapid.checks", cmp.Or(os.Getenv("MPIT_SOAK_CHECKS"), "30")); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // longest is how long anything may take on a busy machine. No test measures time: it only bounds failures.
 const longest = 2 * time.Minute

@@ -63,9 +63,9 @@ type attendance struct {
 	send  outbox
 	state rankState // on the last page; of a rank that was not on it, of its first answer
 
-	inquiry             inquiry   // what it is being asked for besides samples
-	categoriesNotBefore time.Time // it could not say them
-	controls            controls
+	inquiry   inquiry   // what it is being asked for besides samples
+	notBefore time.Time // is it asked for that again: it could not say it
+	controls  controls
 
 	gone    time.Time // when the connection ended; zero: it has not
 	end     mpit.EndReason

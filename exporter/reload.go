@@ -25,23 +25,31 @@ type Rules struct {
 func (e *Exporter) Reload(r Rules) error {
 	e.reloading.Lock()
 	defer e.reloading.Unlock()
-	names, err := identity.Compile(r.Identity)
-	if r.Mapper == nil {
-		err = errors.New("Rules.Mapper is nil")
-	}
-	if err == nil {
-		err = e.budgets.SetLimits(r.Limits)
-	}
-	if err != nil {
+	if err := e.enforce(r, e.rules.Load().epoch+1); err != nil {
 		err = fmt.Errorf("exporter: reloading the rules: %w", err)
 		e.ReloadFailed(err)
 		return err
 	}
-	e.rules.Store(&ruling{mapper: r.Mapper, identity: names, epoch: e.rules.Load().epoch + 1})
-	e.self.ShowLimits(e.budgets.Limits())
 	e.self.Reloads.WithLabelValues(self.ReloadSuccess).Inc()
-	e.self.ReloadSucceeded(e.now())
 	e.log.Info("New rules are in force")
+	return nil
+}
+
+// enforce puts rules into force, if nothing is wrong with them.
+func (b *base) enforce(r Rules, epoch uint64) error {
+	if r.Mapper == nil {
+		return errors.New("Mapper is nil")
+	}
+	names, err := identity.Compile(r.Identity)
+	if err != nil {
+		return err
+	}
+	if err := b.budgets.SetLimits(r.Limits); err != nil {
+		return err
+	}
+	b.rules.Store(&ruling{mapper: r.Mapper, identity: names, epoch: epoch})
+	b.self.ShowLimits(b.budgets.Limits())
+	b.self.ReloadSucceeded(b.now())
 	return nil
 }
 

@@ -108,7 +108,7 @@ func TestReloadThatFails(t *testing.T) {
 	assert.NotZero(t, at, "the rules that it begins with")
 
 	n.ReloadFailed(errors.New("a.yaml:1: no such class\nb.yaml:7: no such key"))
-	require.ErrorContains(t, n.Reload(Rules{}), "Rules.Mapper is nil")
+	require.ErrorContains(t, n.Reload(Rules{}), "Mapper is nil")
 	page := n.scrape()
 	assert.Equal(t, []float64{0, 0, 2, at}, []float64{
 		page[reloadedFamily], page[reloadsOK], page[reloadsFailed],

@@ -68,11 +68,7 @@ func (c *pushCommand) always(ctx context.Context, std cli.Stdio) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	enclosed, err := n.Enclose(node.Needs{})
-	if err != nil {
-		return err
-	}
-	return enclosed.Run(ctx, nil)
+	return n.Run(ctx, node.Needs{}, nil)
 }
 
 // once asks the exporter of this node to push now.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/google/pprof/profile"
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
@@ -105,6 +106,11 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	if c.pprof != "" {
 		return c.writeProfile(ctx, r, std)
 	}
+	if c.prometheus == "" && len(c.files) == 0 && r.Job.Ended == nil {
+		if p, err := c.profile(ctx, r); err == nil { // else none is counted
+			r.Sites = client.SitesOf(p)
+		}
+	}
 	switch c.output {
 	case "html":
 		return report.HTML(r, std.Out)
@@ -114,15 +120,21 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	return report.Text(r, std.Out, table.Columns(std.Out))
 }
 
-// writeProfile writes the profile of a job. Functions and lines that call MPI are looked up in the caller's own jobs
-// only: other users' ranks name files that are better not opened.
-func (c *reportCommand) writeProfile(ctx context.Context, r *job.Report, std cli.Stdio) error {
+// profile asks for the profile of a job. Functions and lines that call MPI are looked up in the caller's own jobs only:
+// other users' ranks name files that are better not opened.
+func (c *reportCommand) profile(ctx context.Context, r *job.Report) (*profile.Profile, error) {
 	p, err := c.exporter.Of(r.Job.ID, r.Job.World, r.Job.User).Profile(ctx, "asking the exporter", "")
+	if err == nil && client.Own(uidOf(&r)) {
+		client.Symbolise(p)
+	}
+	return p, err
+}
+
+// writeProfile writes it to a file.
+func (c *reportCommand) writeProfile(ctx context.Context, r *job.Report, std cli.Stdio) error {
+	p, err := c.profile(ctx, r)
 	if err != nil {
 		return err
-	}
-	if client.Own(uidOf(&r)) {
-		client.Symbolise(p)
 	}
 	f, err := os.Create(c.pprof)
 	if err != nil {

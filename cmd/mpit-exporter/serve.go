@@ -168,11 +168,7 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 			Listeners: listeners, TLS: len(node.TLSFiles(needs.WebConfig)) > 0, Path: c.telemetryPath,
 		})
 	}
-	enclosed, err := n.Enclose(needs)
-	if err != nil {
-		return err
-	}
-	return enclosed.Run(ctx, f)
+	return n.Run(ctx, needs, f)
 }
 
 // runOwn is the exporter that exec --own starts for the launch that this directory belongs to.

@@ -27,8 +27,8 @@ func OwnPoints(families []*dto.MetricFamily, described map[string]*Family, at, s
 				of.Type = mapping.KindCounter
 			}
 		}
-		name, unit := of.OTel()
-		m := metricdata.Metrics{Name: name, Description: f.GetHelp(), Unit: unit}
+		m := metricdata.Metrics{Description: f.GetHelp()}
+		m.Name, m.Unit = of.OTel()
 		switch f.GetType() {
 		case dto.MetricType_HISTOGRAM:
 			points := make([]metricdata.HistogramDataPoint[float64], len(f.Metric))

@@ -42,6 +42,8 @@ type Report struct {
 	Levels   []Level    `json:"levels,omitempty"` // of the library: queues and watermarks, by name
 	// Phases are those of the program, as Written has them, those with most time first.
 	Phases []Phase `json:"phases,omitempty"`
+	// Sites are those at which ranks have waited most, the first few (exec --calls=sites); empty: none, or not asked for.
+	Sites []Site `json:"sites,omitempty"`
 	// LeftOut is how many ranks and series the exporters have left out of their answers.
 	LeftOut int `json:"left_out,omitempty"`
 
@@ -169,6 +171,7 @@ func (r *Report) Written() *Report {
 			to.Functions = all[:min(len(all), mostFunctions)]
 		}
 	}
+	of.Locate()
 	return of
 }
 

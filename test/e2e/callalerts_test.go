@@ -76,11 +76,11 @@ func TestAlertsOfCalls(t *testing.T) {
 
 // A job that hangs is told from one that waits for a rank, and that rank is named, while the job hangs; nothing is said
 // of a job that computes, nor of one that is suspended as a whole. Without messages' peers it isn't known for whom the
-// receives wait.
+// receives wait. TestCallsUnderWay and TestWhomCallsWaitFor have each library's calls.
 func TestAlertsOfHungJobs(t *testing.T) {
 	t.Parallel()
 	suite.Crowd(t)
-	for _, mpi := range harness.Both(t) {
+	for _, mpi := range oneLibrary(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			exporter := suite.Exporter(t)
 			prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{

@@ -15,7 +15,7 @@ import (
 func TestCallProfile(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
-		for _, p := range profilePrograms {
+		for _, p := range programsOf(t, mpi, "openmpi") {
 			t.Run(mpi.Name+"/"+p.name, func(t *testing.T) {
 				exporter := suite.Exporter(t)
 				p.run(t, exporter, harness.Job{MPI: mpi, Exec: []string{"--calls"}})
@@ -31,7 +31,7 @@ const asksForSizes = "MPIT_CALLS=sise,sizes"
 func TestCallSizes(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
-		for _, p := range profilePrograms {
+		for _, p := range programsOf(t, mpi, "mpich") {
 			t.Run(mpi.Name+"/"+p.name, func(t *testing.T) {
 				exporter := suite.Exporter(t)
 				end := p.run(t, exporter, harness.Job{MPI: mpi, Env: []string{asksForSizes, "MPIT_AGENT_LOG=1"}})
@@ -57,6 +57,15 @@ var profilePrograms = []profileProgram{
 	{name: "files", file: "profile_files.c", ranks: 2},
 	{name: "threads", file: "profile_threads.c", ranks: 1, rounds: 100},
 	{name: "churn", file: "profile_churn.c", ranks: 1, rounds: 5000},
+}
+
+// programsOf are all programs with one of the libraries, and messages with the other one; in make soak all with both.
+// So each function is tried with each library, and with sizes and without.
+func programsOf(t *testing.T, mpi *harness.MPI, all string) []profileProgram {
+	if mpi.Name == all || soaks(t) > 0 {
+		return profilePrograms
+	}
+	return profilePrograms[:1]
 }
 
 // run runs the program as the job says, and compares the page with the books: in the middle, before the end, and

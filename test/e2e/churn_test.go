@@ -1,10 +1,10 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,12 +23,7 @@ import (
 // seconds that suffice daily.
 func TestChurn(t *testing.T) {
 	t.Parallel()
-	seconds := 3.0
-	if text := os.Getenv("MPIT_SOAK_SECONDS"); text != "" {
-		var err error
-		seconds, err = strconv.ParseFloat(text, 64)
-		require.NoError(t, err, "MPIT_SOAK_SECONDS")
-	}
+	seconds := cmp.Or(soaks(t), 3)
 	for _, mpi := range harness.Both(t) {
 		for _, threads := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%s/%d threads", mpi.Name, threads), func(t *testing.T) {

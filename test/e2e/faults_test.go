@@ -61,11 +61,7 @@ var faults = []fault{
 func TestPlantedFaults(t *testing.T) {
 	t.Parallel()
 	suite.Crowd(t)
-	libraries := harness.Both(t)
-	if os.Getenv("MPIT_SOAK_SECONDS") == "" {
-		libraries = libraries[:1]
-	}
-	for _, mpi := range libraries {
+	for _, mpi := range oneLibrary(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			n := nodes{near: suite.Exporter(t), far: suite.Exporter(t)}
 			n.prometheus = suite.PrometheusWith(t, harness.PrometheusConfig{

@@ -15,16 +15,16 @@ import (
 )
 
 // A job over two nodes, of which no exporter has all ranks, has the judge's verdict, in an alert too. A report from
-// Prometheus alone says the same and names no other rank. When one of the exporters is gone nothing is said. MPICH's are
-// private, and have a client for each.
+// Prometheus alone says the same and names no other rank. When one of the exporters is gone nothing is said. Those of
+// Open MPI's job are private, and have a client for each.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	suite.Crowd(t)
-	for _, mpi := range harness.Both(t) {
+	for _, mpi := range oneLibrary(t) {
 		t.Run(mpi.Name, func(t *testing.T) {
 			var config harness.ExporterConfig
 			scrape, login := "", ""
-			if mpi.Name == "mpich" {
+			if mpi.Name == "openmpi" {
 				config, login = privately(t), "judge:right@"
 				scrape = "    basic_auth: {username: prometheus, password: right}\n"
 			}

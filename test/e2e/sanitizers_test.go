@@ -13,8 +13,10 @@ import (
 
 // The sanitizers have nothing to say of the agent in a storm of two threads, on either library, while it is read a
 // thousand times a second; that of threads has nothing to say of the call profile beside it. (Its wrappers take a
-// minute to compile with the other one: what is behind them is tested with it by mpit/agent's own tests.)
+// minute to compile with the other one: what is behind them is tested with it by mpit/agent's own tests.) make test has
+// those, under both, TestStorm, and TestChurnUnderSanitizers of test/fixture.
 func TestStormUnderSanitizers(t *testing.T) {
+	onlyInSoak(t)
 	t.Parallel()
 	for _, sanitizer := range harness.Sanitizers(suite.Root()) {
 		calls := sanitizer.Name == "threads"

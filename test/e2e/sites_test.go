@@ -111,6 +111,10 @@ func TestSites(t *testing.T) {
 					}
 					assert.Equal(t, 1, met, "places that are new")
 				}
+				shown := suite.Start(t, []string{suite.Binary(), "report", "--jobid=" + run.ID, "--url=" + exporter.URL("")},
+					nil).Wait(t)
+				assert.Regexp(t, `(?s)\nPlaces where ranks wait\nWAITED .*\n +\S+ +4 +MPI_Barrier +halo +main \(sites\.c:140\)\n`,
+					shown.Stdout)
 				run.Finish(t, "late")
 			})
 		}

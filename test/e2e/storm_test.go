@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,17 +20,41 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
+// soaks is how many seconds a storm lasts in make soak; 0: this is make test.
+func soaks(t *testing.T) (seconds float64) {
+	t.Helper()
+	text := os.Getenv("MPIT_SOAK_SECONDS")
+	if text == "" {
+		return 0
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err, "MPIT_SOAK_SECONDS")
+	return seconds
+}
+
+// onlyInSoak skips a test that costs much, and whose comment says what has the same in make test.
+func onlyInSoak(t *testing.T) {
+	t.Helper()
+	if soaks(t) == 0 {
+		t.Skip("in make soak")
+	}
+}
+
+// oneLibrary is Open MPI, and in make soak MPICH, too: for what doesn't depend on the library.
+func oneLibrary(t *testing.T) []*harness.MPI {
+	t.Helper()
+	if soaks(t) == 0 {
+		return []*harness.MPI{harness.OpenMPI(t)}
+	}
+	return harness.Both(t)
+}
+
 // Objects of every kind come and go, in one thread or several, while each rank is read a thousand times a second: the
 // program's results are those that it has without the agent. MPIT_SOAK_SECONDS makes it longer than the second that
-// suffices daily, and at every thread level: daily several threads at once are those of TestStormUnderSanitizers.
+// suffices daily, and at every thread level.
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	seconds := 1.0
-	if text := os.Getenv("MPIT_SOAK_SECONDS"); text != "" {
-		var err error
-		seconds, err = strconv.ParseFloat(text, 64)
-		require.NoError(t, err, "MPIT_SOAK_SECONDS")
-	}
+	seconds := cmp.Or(soaks(t), 1)
 	type storm struct {
 		level   string
 		threads int
@@ -38,10 +63,10 @@ func TestStorm(t *testing.T) {
 	storms := []storm{
 		{level: "single", threads: 1},
 		{level: "funneled", threads: 1, soak: true},
-		{level: "serialized", threads: 3},
-		{level: "multiple", threads: 3, soak: true},
+		{level: "serialized", threads: 3, soak: true},
+		{level: "multiple", threads: 3},
 	}
-	if os.Getenv("MPIT_SOAK_SECONDS") == "" {
+	if soaks(t) == 0 {
 		storms = slices.DeleteFunc(storms, func(s storm) bool { return s.soak })
 	}
 	for _, mpi := range harness.Both(t) {
@@ -76,8 +101,10 @@ func skipHangs(t *testing.T, mpi *harness.MPI) {
 	}
 }
 
-// Memcheck has nothing to say of the agent in a storm, on either library.
+// Memcheck has nothing to say of the agent in a storm, on either library. make test has TestStorm, TestMemcheck and
+// mpit/agent's own tests under valgrind.
 func TestStormUnderMemcheck(t *testing.T) {
+	onlyInSoak(t)
 	t.Parallel()
 	valgrind := harness.Tool(t, "valgrind")
 	for _, mpi := range harness.Both(t) {

@@ -4,17 +4,20 @@
 package body
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
 )
 
 // A page is never there as text: Prometheus asks for gzip, and who doesn't gets it uncompressed again while it is sent
-// (coding.go). What comes to it for each client is compressed by itself and put behind: deflate blocks may follow each
+// (unpack). What comes to it for each client is compressed by itself and put behind: deflate blocks may follow each
 // other in one member if none refers to what is before it.
 
 // Body is the page's families as they are written, sorted by name. Its one writer appends to Text, says with End where
@@ -136,4 +139,42 @@ func (b *Body) Response(more []byte) *Response {
 	trailer = binary.LittleEndian.AppendUint32(trailer, uint32(rest.length))
 	header := []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}
 	return &Response{segments: [][]byte{header, b.out, rest.out, trailer}, length: rest.length}
+}
+
+// Length is how many bytes WriteTo writes.
+func (r *Response) Length(gzipped bool) int {
+	if !gzipped {
+		return r.length
+	}
+	length := 0
+	for _, s := range r.segments {
+		length += len(s)
+	}
+	return length
+}
+
+// WriteTo writes the page, which is compressed already.
+func (r *Response) WriteTo(w io.Writer, gzipped bool) error {
+	if !gzipped {
+		return r.unpack(w)
+	}
+	for _, s := range r.segments {
+		if _, err := w.Write(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unpack writes what it says. Little of it is in memory at a time.
+func (r *Response) unpack(w io.Writer) error {
+	readers := make([]io.Reader, len(r.segments))
+	for i, s := range r.segments {
+		readers[i] = bytes.NewReader(s)
+	}
+	z, err := gzip.NewReader(io.MultiReader(readers...))
+	if err == nil {
+		_, err = z.WriteTo(w)
+	}
+	return err
 }

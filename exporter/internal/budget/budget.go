@@ -30,11 +30,8 @@ type Job struct {
 	UID uint32
 }
 
-// New returns Budgets of which nothing is used.
-func New(l rules.Limits) (*Budgets, error) {
-	b := &Budgets{jobs: map[Job]int{}, users: map[uint32]int{}}
-	return b, b.SetLimits(l)
-}
+// New returns Budgets of which nothing is used, or may be before SetLimits.
+func New() *Budgets { return &Budgets{jobs: map[Job]int{}, users: map[uint32]int{}} }
 
 // SetLimits puts new limits into force, zeros standing for the defaults: for what comes. With an error the old ones
 // stay.
@@ -122,14 +119,6 @@ func (a *Account) tightest() (room int, reason mapping.Reason) {
 		}
 	}
 	return room, reason
-}
-
-// Left is how much more a rank may have.
-func (a *Account) Left() int {
-	a.budgets.mu.Lock()
-	defer a.budgets.mu.Unlock()
-	room, _ := a.tightest()
-	return room
 }
 
 // Take gives a rank so much more, or nothing, and says why.

@@ -1,10 +1,15 @@
 package client
 
 import (
+	"cmp"
 	"debug/dwarf"
 	"debug/elf"
+	"encoding/hex"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
+	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 )
 
 // maxDebugInfo is how large a file's debugging information may be that is looked at: it is read whole.
@@ -91,8 +97,8 @@ func caller(at codeAt) string {
 	return name + " (" + where + ")"
 }
 
-// Symbolise names the callers in a profile of the API's, as far as their files can be read. The ranks must be the
-// caller's own: others' name files that are better not opened.
+// Symbolise names the callers in a profile of the API's, as far as their files can be read, and says which builds the
+// files are. The ranks must be the caller's own: others' name files that are better not opened.
 func Symbolise(p *profile.Profile) {
 	open := map[*profile.Mapping]*codeFile{}
 	for _, l := range p.Location {
@@ -103,6 +109,7 @@ func Symbolise(p *profile.Profile) {
 		if !known {
 			if f = openCode(l.Mapping.File); f != nil {
 				defer f.close()
+				l.Mapping.BuildID = f.buildID()
 			}
 			open[l.Mapping] = f
 		}
@@ -117,6 +124,41 @@ func Symbolise(p *profile.Profile) {
 			l.Mapping.HasLineNumbers = l.Mapping.HasFilenames
 		}
 	}
+}
+
+// mostSites is how many places a report names.
+const mostSites = 5
+
+// SitesOf are the places of a profile of the API's at which most time was waited.
+func SitesOf(p *profile.Profile) (sites []job.Site) {
+	all := map[string]*job.Site{}
+	for _, s := range p.Sample {
+		if len(s.Location) < 2 || len(s.Value) < 3 {
+			continue
+		}
+		line := s.Location[1].Line[0]
+		of := job.Site{From: line.Function.Name}
+		of.Function = s.Location[0].Line[0].Function.Name
+		for _, object := range s.Label["communicator"] {
+			of.Kind, of.Object = "comm", object
+		}
+		if line.Function.Filename != "" {
+			of.From += fmt.Sprintf(" (%s:%d)", filepath.Base(line.Function.Filename), line.Line)
+		}
+		key := strings.Join([]string{of.Function, of.Object, of.From}, "\x00")
+		if all[key] == nil {
+			all[key] = &of
+		}
+		all[key].Calls += float64(s.Value[0])
+		all[key].Waited += float64(s.Value[2]) / 1e9
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if all[key].Waited > 0 {
+			sites = append(sites, *all[key])
+		}
+	}
+	slices.SortStableFunc(sites, func(a, b job.Site) int { return cmp.Compare(b.Waited, a.Waited) })
+	return sites[:min(len(sites), mostSites)]
 }
 
 // codeFile is a program's file or a library, and what it says of its code.
@@ -158,6 +200,20 @@ func openCode(path string) *codeFile {
 }
 
 func (c *codeFile) close() { _ = c.file.Close() }
+
+// buildID is what the linker has called this build of the file, in hexadecimal digits; "": nothing.
+func (c *codeFile) buildID() string {
+	const before, most = 16, 256 // the note's lengths, kind and name, and its size
+	section := c.elf.Section(".note.gnu.build-id")
+	if section == nil || section.Size > most {
+		return ""
+	}
+	note, err := section.Data()
+	if err != nil || len(note) < before {
+		return ""
+	}
+	return hex.EncodeToString(note[before:])
+}
 
 // at is the function that stands at an offset in the file, with its source file and line; what isn't known is empty.
 func (c *codeFile) at(offset uint64) (function, file string, line int) {

@@ -79,7 +79,7 @@ func TestCaller(t *testing.T) {
 }
 
 func TestSymbolise(t *testing.T) {
-	path, offset := compiled(t, "second", "-g")
+	path, offset := compiled(t, "second", "-g", "-Wl,--build-id=0x0123456789abcdef")
 	file := &profile.Mapping{ID: 1, Start: 1 << 40, Limit: 1 << 41, File: path}
 	none := &profile.Mapping{ID: 2, Start: 1 << 42, Limit: 1 << 43, File: "/nonexistent"}
 	p := &profile.Profile{Mapping: []*profile.Mapping{file, none}}
@@ -99,6 +99,8 @@ func TestSymbolise(t *testing.T) {
 	}
 	assert.True(t, file.HasLineNumbers)
 	assert.False(t, none.HasLineNumbers)
+	assert.Equal(t, "0123456789abcdef", file.BuildID)
+	assert.Empty(t, none.BuildID)
 }
 
 // The call is the last of its function: the address that it returns to is the next one's.

@@ -2,8 +2,8 @@
 // beside each other and ends them in order. serve and push are a node each; what a scrape is, package exporter knows,
 // and HTTP is a Front that the command brings.
 //
-// Begin with Open. Node.Enclose raises the sandbox (sandbox.go), and only what it returns can run (run.go). The other
-// files are its parts: the log, files that may be open, Go's collector, users' names, flags of OTLP, reloads.
+// Begin with Open. Node.Run (run.go) raises the sandbox (sandbox.go) before anything is served. The other files are its
+// parts: the log, files that may be open, Go's collector, users' names, flags of OTLP, reloads.
 package node
 
 import (
@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -176,9 +177,9 @@ func (n *Node) Close() error {
 	return errors.Join(failed...)
 }
 
-// Enclose logs what has been opened, and raises the sandbox, before any rank or scraper is listened to. needs are
-// those of the command, besides what the node needs itself.
-func (n *Node) Enclose(needs Needs) (*Enclosed, error) {
+// enclose logs what has been opened, and raises the sandbox. needs are those of the command, besides what the node
+// needs itself.
+func (n *Node) enclose(needs Needs) error {
 	control, endpoint := "none", "none"
 	needs.Rules = n.flags.configFiles
 	needs.Sockets = append(needs.Sockets, n.socket.Path())
@@ -194,10 +195,7 @@ func (n *Node) Enclose(needs Needs) (*Enclosed, error) {
 	}
 	n.Logger.Info("Starting", "program", cli.ProgramName, "version", version.Info(), "agent_socket", n.socket.Path(),
 		"control_socket", control, "otlp", endpoint, "config_files", strings.Join(n.flags.configFiles, ","))
-	if err := raiseFence(n.flags.landlock, needs, n.Logger, n.Registry); err != nil {
-		return nil, err
-	}
-	return &Enclosed{n}, nil
+	return raiseFence(n.flags.landlock, needs, n.Logger, n.Registry)
 }
 
 // ExecCommand returns the command that starts programs whose ranks come to this exporter.
@@ -207,4 +205,18 @@ func (n *Node) ExecCommand() string {
 		command += "--socket=" + path + " "
 	}
 	return command + "--"
+}
+
+// gcPercent is how much garbage there may be, in percent of what is in use, before it is looked for. Go's 100 would
+// be more than half of what the exporter takes of a node; a scrape makes little garbage, so that looking more often
+// costs little (docs/performance.md).
+const gcPercent = 40
+
+// tuneCollector sets it, unless the environment says what it should be ($GOGC). restore sets what was there.
+func tuneCollector(getenv func(string) string) (restore func()) {
+	if getenv("GOGC") != "" {
+		return func() {}
+	}
+	old := debug.SetGCPercent(gcPercent)
+	return func() { debug.SetGCPercent(old) }
 }

@@ -49,13 +49,13 @@ type Front struct {
 	Ready func(bool)                      // is told when it is ready, and when it is no more
 }
 
-// Enclosed is a node behind its sandbox.
-type Enclosed struct{ node *Node }
-
-// Run serves everything until ctx or a service ends, then ends all in order: reloads; requests and scrapes under way
+// Run raises the sandbox, which leaves the process what the command needs, before any rank or scraper is listened to.
+// Then it serves everything until ctx or a service ends, and ends all in order: reloads; requests and scrapes under way
 // and a last push, which still need the ranks; then the ranks. f may be nil.
-func (e *Enclosed) Run(ctx context.Context, f *Front) error {
-	n := e.node
+func (n *Node) Run(ctx context.Context, needs Needs, f *Front) error {
+	if err := n.enclose(needs); err != nil {
+		return err
+	}
 	detached := context.WithoutCancel(ctx)
 	failed := make(chan error, 5) // one for each service
 	nothing := func(ctx context.Context) error { <-ctx.Done(); return nil }

@@ -144,14 +144,10 @@ func (o *Mode) Run(ctx context.Context, n *node.Node, front *node.Front, needs n
 	if o.order.Report != "" {
 		needs.Written = []string{o.order.Report}
 	}
-	enclosed, err := n.Enclose(needs)
-	if err != nil {
-		return err
-	}
 	if !o.Paged() {
 		front = nil
 	}
-	return enclosed.Run(o.begin(ctx, n.Exporter.Remaining), front)
+	return n.Run(o.begin(ctx, n.Exporter.Remaining), needs, front)
 }
 
 // reports says how the values for the report are had, before any rank is listened to; nothing is done without one.

@@ -81,7 +81,11 @@ func (l *Live) look(ctx context.Context, window time.Duration) (look, error) {
 			l.left = list.LeftOut
 		}
 	}
-	return look{l.past.Now(), l.past.Since(window), l.left}, nil
+	jobs := l.past.Since(window)
+	for _, r := range jobs {
+		r.Locate()
+	}
+	return look{l.past.Now(), jobs, l.left}, nil
 }
 
 // Job is what is said of a job in a line.

@@ -3,12 +3,17 @@ package preload
 import (
 	"bytes"
 	"debug/elf"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 )
 
 // programFile is what the file of a program tells before it is started. The zero value knows nothing of it.
@@ -137,4 +142,24 @@ func privileged(path string) bool {
 	}
 	size, err := syscall.Getxattr(path, "security.capability", nil)
 	return err == nil && size > 0 && os.Getuid() != 0
+}
+
+// lookProgram finds a program: in PATH, unless its name has a slash. Errors carry a shell's exit statuses.
+func lookProgram(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil, errors.Is(err, exec.ErrDot): // PATH names this directory, as the user wants
+		return path, nil
+	case errors.Is(err, exec.ErrNotFound):
+		if _, err := exec.LookPath("./" + name); err == nil {
+			return "", cli.Errorf(cli.NotFound,
+				"exec: %s: not found in PATH; if the one in this directory is meant, write ./%s", name, name)
+		}
+		return "", cli.Errorf(cli.NotFound, "exec: %s: not found in PATH", name)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return "", cli.Errorf(cli.NotFound, "exec: %s: no such file", name)
+	case errors.Is(err, fs.ErrPermission):
+		return "", cli.Errorf(cli.NotExecutable, "exec: %s: permission denied; is it executable?", name)
+	}
+	return "", cli.Errorf(cli.NotExecutable, "exec: %s: %w", name, errors.Unwrap(err))
 }

@@ -86,8 +86,8 @@ func viewOf(r *job.Report) *view {
 }
 
 func (v *view) sections() (all []section) {
-	for _, s := range []section{v.efficiency(), v.phases(), v.underWay(), v.calls(), v.ranks(), v.standOut(), v.sizes(),
-		v.messages(), v.levels()} {
+	for _, s := range []section{v.efficiency(), v.phases(), v.underWay(), v.sites(), v.calls(), v.ranks(), v.standOut(),
+		v.sizes(), v.messages(), v.levels()} {
 		for _, row := range s.Rows {
 			for i, cell := range row.Cells {
 				row.Cells[i] = mapping.OneLine(cell)
@@ -124,6 +124,15 @@ func (v *view) calls() section {
 			"threads' time.")
 	}
 	return s.andMore(len(list)-shownCalls, ", with "+units.Duration(secondsOf(list[min(len(list), shownCalls):])))
+}
+
+// sites are the places in the program at which ranks have waited most.
+func (v *view) sites() section {
+	s := section{Title: "Places where ranks wait", Heads: []string{">WAITED", ">CALLS", "FUNCTION", "ON", "FROM"}}
+	for _, at := range v.report.Sites {
+		s.add(units.Duration(at.Waited), units.Number(at.Calls), at.Function, at.Object, at.From)
+	}
+	return s
 }
 
 func secondsOf(calls []job.Call) (seconds float64) {

@@ -1,0 +1,42 @@
+package job
+
+import "strings"
+
+// Site is a place in the program from which a function of MPI is called on an object, of all ranks.
+type Site struct {
+	Called
+
+	From   string  `json:"from"`           // "function (file.c:12)", or what of it is known
+	Waited float64 `json:"waited_seconds"` // for others, as far as collectives show it
+	Calls  float64 `json:"calls"`
+}
+
+// Locate has the verdict's sentence say from where ranks have called what it names: as calls under way show it, or
+// else the site of that call where they have waited most. Of a call from several places, or from code without a name,
+// it says nothing.
+func (r *Report) Locate() {
+	from := map[string]string{}
+	add := func(c Called, at string) {
+		switch was, twice := from[c.where()]; {
+		case !twice:
+			from[c.where()] = at
+		case was != at:
+			from[c.where()] = ""
+		}
+	}
+	for _, p := range r.Places() {
+		add(Called{Function: p.Call, Object: p.Object}, p.From)
+	}
+	for _, s := range r.Sites {
+		if _, under := from[s.where()]; !under {
+			from[s.where()] = s.From
+		}
+	}
+	for call, at := range from {
+		before, after, names := strings.Cut(r.Verdict.Text, "in "+call)
+		ends := after == "" || strings.ContainsAny(after[:1], " ,;") && !strings.HasPrefix(after, " on ")
+		if names && ends && at != "" && !strings.Contains(at, "+0x") && !strings.HasPrefix(after, " at ") {
+			r.Verdict.Text = before + "in " + call + " at " + at + after
+		}
+	}
+}
