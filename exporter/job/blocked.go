@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
@@ -51,7 +52,7 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 	v.Text = fmt.Sprintf("%s %s been in %s for %s", who, plural(len(in), "has", "have"), place, seconds(shortest))
 	by := r.missing(in, elsewhere)
 	switch {
-	case by != nil && one:
+	case by != nil && one && r.suspects.allow(by):
 		v.Late = new(lateRank(by, by.does(), 0))
 		v.Text += fmt.Sprintf(", probably waiting for rank %d on %s, which %s", by.Rank, v.Late.Node, v.Late.Why)
 	case len(elsewhere) > 0:
@@ -69,28 +70,40 @@ func (r *Report) missing(in, elsewhere []*Rank) (by *Rank) {
 	if long == nil || isOfOtherWorlds(long.Function) {
 		return nil
 	}
-	if len(in) == 1 && r.Job.WorldSize == 2 && len(elsewhere) == 1 {
-		return elsewhere[0]
-	}
-	if long.Object == "" || long.Object == mapping.Unnamed || !isCollective(long.Function) {
-		return nil
-	}
+	isNamed := long.Object != "" && long.Object != mapping.Unnamed && isCollective(long.Function)
+	onIt := slices.DeleteFunc(slices.Clone(r.Calls), func(c Call) bool {
+		return !isNamed || c.Kind != long.Kind || c.Object != long.Object
+	})
 	for _, of := range elsewhere {
-		for c := range r.Calls {
-			call := &r.Calls[c]
-			if call.Kind != long.Kind || call.Object != long.Object || by == of {
-				continue
-			}
-			if _, calls := call.ranks[of.who()]; !calls {
-				continue
-			}
-			if by != nil {
-				return nil
-			}
-			by = of
+		isOneOfTwo := len(in) == 1 && r.Job.WorldSize == 2 && len(elsewhere) == 1
+		calls := isOneOfTwo || slices.ContainsFunc(onIt, func(c Call) bool { _, has := c.ranks[of.who()]; return has })
+		if !calls || slices.ContainsFunc(in, func(r *Rank) bool { return !r.mayWaitFor(of) }) {
+			continue
 		}
+		if by != nil {
+			return nil
+		}
+		by = of
 	}
 	return by
+}
+
+// mayWaitFor says that a rank, in what its threads are in, may wait for another one, as far as that is known.
+func (r *Rank) mayWaitFor(by *Rank) bool {
+	return len(r.Threads) == 0 || slices.ContainsFunc(r.Threads, func(t api.Thread) bool {
+		c := t.Call
+		switch {
+		case c == nil || c.Kind == "comm" && c.Comm == "" && len(r.Comms) > 0: // it has members of other worlds
+			return false
+		case len(c.Peers) > 0 && !isOfWindow(c.Function):
+			return slices.Contains(c.Peers, by.Rank)
+		case c.Comm == "" || len(by.Comms) == 0:
+			return true
+		}
+		return slices.ContainsFunc(by.Comms, func(on api.Comm) bool {
+			return on.ID == c.Comm && (c.Number == 0 || on.Number == nil || *on.Number < c.Number)
+		})
+	})
 }
 
 // placeOf is the call that ranks are in, or how many there are.

@@ -20,12 +20,24 @@ type finding struct {
 
 // find returns the worst of what holds ranks up; false: nothing does that can be told.
 func (g *graph) find() (finding, bool) {
+	g.suspect()
 	for _, look := range []func() (finding, bool){g.wrongProgram, g.deadlock, g.waiting} {
 		if f, found := look(); found {
 			return f, true
 		}
 	}
 	return finding{}, false
+}
+
+// suspect finds ranks that may be deadlocked.
+func (g *graph) suspect() {
+	if !slices.ContainsFunc(g.ranks, (*Rank).mayBeBlocked) {
+		return
+	}
+	g.short = newGraph(g.ranks, nil, (*Rank).mayBeBlocked)
+	for _, i := range g.short.core() {
+		g.suspects[g.ranks[i]] = true
+	}
 }
 
 // wrongProgram finds ranks that are in different functions, or have different roots, as the same collective of a
@@ -68,8 +80,9 @@ func (g *graph) wrongProgram() (finding, bool) {
 		verb = ""
 	}
 	f.text += fmt.Sprintf("as collective %d on %s", wrong.number, mapping.OneLine(g.groups[wrong.comm].Name))
-	if few := in[wrong][whats[0]]; len(few) < len(in[wrong][whats[1]]) {
-		f.ranks = few
+	// Of those that have left, or aren't seen, it isn't known what they were in.
+	if 2*len(in[wrong][whats[len(whats)-1]]) > g.groups[wrong.comm].Size {
+		f.ranks = in[wrong][whats[0]]
 	}
 	return f, true
 }
@@ -86,8 +99,13 @@ func (g *graph) deadlock() (finding, bool) {
 		if !w.certain || slices.ContainsFunc(w.ranks, g.mayHaveMore) {
 			probably = "probably: "
 		}
-		// A large message over a slow network looks the same. A rank in MPI_Finalize never comes back.
-		if w.call.Number == 0 && w.call.Function != finalizes && w.shortest < Cycle.Seconds() {
+		// A large message over a slow network looks the same, the longer if it may be on its way beside the calls. A rank in
+		// MPI_Finalize never comes back.
+		least := Cycle
+		if w.isMessage() && slices.ContainsFunc(w.targets, func(i int) bool { return g.ranks[i].Ahead }) {
+			least = Hung
+		}
+		if w.call.Number == 0 && w.call.Function != finalizes && w.shortest < least.Seconds() {
 			return finding{}, false
 		}
 	}
@@ -101,27 +119,11 @@ func (g *graph) deadlock() (finding, bool) {
 	if most == nil {
 		f.text = probably + g.chain(waits)
 	} else {
-		f.ranks = g.behind(most)
+		f.ranks = g.first(g.behind(most))
 		f.text = probably + g.isBehind(f.ranks, most)
 	}
 	f.text += ", for " + seconds(shortest)
 	return f, true
-}
-
-// inCycle says which ranks have waited for one another for a second: too short to tell that from messages on their way.
-func (r *Report) inCycle() string {
-	var all []*Rank
-	waiting, inCall := 0, func(of *Rank) bool { return of.isBlockedFor(api.LongCallTime.Seconds()) }
-	for i := range r.Ranks {
-		if all = append(all, &r.Ranks[i]); inCall(all[i]) {
-			waiting++
-		}
-	}
-	if waiting < 2 {
-		return ""
-	}
-	g := newGraph(all, r.Calls, inCall)
-	return g.chain(g.waitsOf(g.core()))
 }
 
 // blames says that it's known of a collective who should have come: those that have ended or are in MPI_Finalize, or
@@ -204,6 +206,25 @@ func (g *graph) behind(w *wait) []int {
 	return slices.DeleteFunc(slices.Clone(w.targets), func(i int) bool { return g.free[i] })
 }
 
+// first are those of some ranks that wait for no other one of them; all, if each does.
+func (g *graph) first(ranks []int) []int {
+	held := map[*wait]bool{}
+	in := make([]bool, len(g.ranks))
+	for _, i := range ranks {
+		in[i] = true
+	}
+	for _, w := range g.waits {
+		held[w] = w.definite() && slices.ContainsFunc(w.targets, func(t int) bool { return in[t] })
+	}
+	of := slices.DeleteFunc(slices.Clone(ranks), func(i int) bool {
+		return slices.ContainsFunc(g.of[i], func(w *wait) bool { return held[w] })
+	})
+	if len(of) == 0 {
+		return ranks
+	}
+	return of
+}
+
 // isBehind says where ranks are that a collective waits for.
 func (g *graph) isBehind(ranks []int, w *wait) string {
 	comm := g.groups[w.call.Comm]
@@ -268,7 +289,8 @@ func (g *graph) waiting() (finding, bool) {
 	// A rank that waits itself isn't to blame, unless it isn't known for whom. One that waits for a rank that isn't seen
 	// isn't either.
 	last := func(rank int) bool {
-		return len(g.of[rank]) == 0 || len(g.of[rank][0].targets) == 0 && !g.of[rank][0].unseen
+		return g.suspects.allow(g.ranks[rank]) &&
+			!slices.ContainsFunc(g.of[rank], func(w *wait) bool { return len(w.targets) > 0 || w.unseen })
 	}
 	worst, held := -1, []int(nil)
 	for _, rank := range slices.Sorted(maps.Keys(to)) {
@@ -291,7 +313,7 @@ func (g *graph) waiting() (finding, bool) {
 	if !w.certain && !w.isMessage() || len(g.of[worst]) > 0 {
 		f.text += "probably "
 	}
-	f.ranks = slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last(t) })
+	f.ranks = g.short.first(slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last(t) }))
 	f.text += "for " + g.list(f.ranks)
 	if len(f.ranks) == 1 {
 		f.text += " on " + mapping.OneLine(g.ranks[worst].Node) + ", which " + g.ranks[worst].does()

@@ -28,6 +28,12 @@ func directions(function string) (sends, receives bool) {
 	return true, true
 }
 
+// isRequest says that a function begins a message that another call completes.
+func isRequest(function string) bool {
+	return slices.Contains([]string{"MPI_Isend", "MPI_Issend", "MPI_Irsend", "MPI_Ibsend", "MPI_Irecv", "MPI_Isendrecv",
+		"MPI_Isendrecv_replace", "MPI_Start", "MPI_Startall"}, binding(function))
+}
+
 // binding is a function's name without what tells its binding for large counts, which is the same function.
 func binding(function string) string { return strings.TrimSuffix(function, "_c") }
 

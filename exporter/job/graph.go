@@ -19,7 +19,16 @@ type graph struct {
 	// free are ranks that can go on, once others have: all but the deadlocked.
 	free  []bool
 	edges int // targets of all waits
+	// short is the graph of calls that have just begun to last, and of what silent ranks were in. nil: there are none.
+	short    *graph
+	suspects suspects
 }
+
+// suspects are ranks that may be deadlocked. Until that is known no other one is named.
+type suspects map[*Rank]bool
+
+// allow says that a rank can be named.
+func (s suspects) allow(by *Rank) bool { return len(s) == 0 || s[by] }
 
 // group is a communicator, as far as its members are seen.
 type group struct {
@@ -50,7 +59,7 @@ type wait struct {
 
 // isMessage says that it waits for a message, or for the rank that takes one.
 func (w *wait) isMessage() bool {
-	return w.call.Number == 0 && (len(w.call.Peers) > 0 || w.call.AnySource)
+	return w.call.Number == 0 && (len(w.call.Peers) > 0 || w.call.AnySource) && !isOfWindow(w.call.Function)
 }
 
 // newGraph makes the graph of all that is known of a job's ranks at one moment, of the calls that they have made, and
@@ -58,7 +67,7 @@ func (w *wait) isMessage() bool {
 // under way when the first of them was.
 func newGraph(ranks []*Rank, calls []Call, blocked func(*Rank) bool) *graph {
 	g := &graph{ranks: ranks, calls: map[Called]*Call{}, number: map[int]int{}, groups: map[string]*group{},
-		of: make([][]*wait, len(ranks)), free: make([]bool, len(ranks))}
+		of: make([][]*wait, len(ranks)), free: make([]bool, len(ranks)), suspects: suspects{}}
 	for i, r := range ranks {
 		if _, twice := g.number[r.Rank]; twice {
 			i = -1
@@ -117,7 +126,9 @@ func bounded(number uint64) int64 { return int64(min(number, 1<<62)) }
 // addWait notes what a rank's thread is blocked in. Ranks that wait for the same ones share it.
 func (g *graph) addWait(rank int, c *api.CallUnderWay, same map[operation]*wait) {
 	key := operationOf(c)
-	shares := c.Number > 0 || c.AnySource || isOfWindow(c.Function) || c.Function == finalizes
+	of := g.groups[c.Comm]
+	shares := c.Number > 0 || c.AnySource || isOfWindow(c.Function) && (of == nil || of.Size > 2) ||
+		c.Function == finalizes
 	w := same[key]
 	if w == nil || !shares {
 		w = &wait{call: c, shortest: c.Seconds}
@@ -150,8 +161,9 @@ func (g *graph) aim(w *wait) {
 				w.targets = append(w.targets, i)
 			}
 		}
+		w.targets = g.answering(w, w.targets)
 	case c.Number > 0 && known && api.Holds(blocking(c)):
-		w.all, w.targets = true, g.behindOn(of, c.Number)
+		w.all, w.targets = true, g.answering(w, g.behindOn(of, c.Number))
 		call := Call{Called: Called{c.Function, c.Kind, c.Object}}
 		if made := g.calls[call.Called]; made != nil {
 			call = *made
@@ -166,7 +178,8 @@ func (g *graph) aim(w *wait) {
 	case known && of.complete(false) && (c.AnySource || isOfWindow(c.Function)):
 		// Who holds the lock of a window, or hasn't posted or completed it, isn't known: any of them.
 		for _, m := range of.members {
-			if c.AnySource || c.Function != "MPI_Win_fence" || !g.ranks[m.at].isIn(c) {
+			isOther := m.at != w.ranks[0] || of.Size > 2 // of two, none waits for itself
+			if c.AnySource || isOther && (c.Function != "MPI_Win_fence" || !g.ranks[m.at].isIn(c)) {
 				w.targets = append(w.targets, m.at)
 			}
 		}
@@ -190,6 +203,17 @@ func (g *graph) behindOn(of *group, number uint64) (ranks []int) {
 			ranks = append(ranks, m.at)
 		}
 	}
+	return ranks
+}
+
+// answering are those that a call waits for which answer, or the only one there is. Of several that don't, some may
+// have come since.
+func (g *graph) answering(w *wait, ranks []int) []int {
+	if len(ranks) < 2 {
+		return ranks
+	}
+	ranks = slices.DeleteFunc(ranks, func(i int) bool { return g.ranks[i].silent() })
+	w.unseen = w.unseen || len(ranks) == 0
 	return ranks
 }
 

@@ -15,7 +15,7 @@ import (
 type communicator struct {
 	kind, name string
 	id         string // empty: not known
-	size       int
+	size       int    // -1: the rank has several of that name
 }
 
 // on is the communicator, window or file of a rank's call.
@@ -24,7 +24,7 @@ func (r *Rank) on(c Called) communicator {
 	for i := range r.Comms {
 		if comm := &r.Comms[i]; c.Kind == "comm" && comm.Name == c.Object {
 			if of.id != "" {
-				return communicator{kind: c.Kind, name: c.Object} // there are several
+				return communicator{kind: c.Kind, name: c.Object, size: -1} // there are several
 			}
 			of.id, of.size = comm.ID, comm.Size
 		}
@@ -160,8 +160,11 @@ func lateRank(by *Rank, why string, share float64) LateRank {
 }
 
 // late finds the rank that others wait for: of the members of a communicator in its collectives, or else of all by what
-// it doesn't wait. nil: none stands out.
+// it doesn't wait. nil: none stands out, or the job has just started, with ranks that come one after the other.
 func (r *Report) late(part []*Rank) (worst *late) {
+	if r.hasJustStarted(part) {
+		return nil
+	}
 	for _, found := range []*late{r.lateOnOne(part), r.lateBy(part, (*Rank).Useful, true),
 		r.lateBy(part, (*Rank).Busy, false)} {
 		if found != nil && (worst == nil || worst.Share < Late && found.Share > worst.Share &&
@@ -170,6 +173,11 @@ func (r *Report) late(part []*Rank) (worst *late) {
 		}
 	}
 	return worst
+}
+
+// hasJustStarted says that ranks still run and have been observed for less than half the time that a window has.
+func (r *Report) hasJustStarted(part []*Rank) bool {
+	return r.Job.Ended == nil && part[0].Time.Sum() < Waiting.Seconds()/2
 }
 
 // standsOut is which of some ranks has lost clearly less time than all others, and how much the mean one has lost
@@ -199,11 +207,14 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *la
 		lost[i] = 1 - of(part[i])
 	}
 	at, share := standsOut(lost)
-	if at < 0 || share < noted {
+	if at < 0 {
 		return nil
 	}
 	by := part[at]
-	call, _ := r.most(part, by)
+	call, _, elsewhere := r.most(part, by)
+	if share -= elsewhere; share < noted {
+		return nil
+	}
 	found := &late{lateRank(by, by.busyWith(), share), call, len(part) > 2 || len(r.Ranks) < r.Job.WorldSize, false}
 	if found.Useful = useful; !useful {
 		found.Why = "waits least for others"
@@ -233,6 +244,9 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 		for _, i := range call.callers(index) {
 			of := part[i]
 			to := of.on(call.Called)
+			if to.size < 0 {
+				continue
+			}
 			if on[to] == nil {
 				on[to] = &spent{map[int]float64{}, call}
 			}
@@ -260,8 +274,8 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 }
 
 // most is the call in which ranks have spent most time, but for one that they wait for (nil: none), on an object that
-// it has called on, too; nil: none.
-func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
+// it has called on, too; nil: none. elsewhere is the share of their time in calls on communicators that it isn't in.
+func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds, elsewhere float64) {
 	index, shared := placesOf(part), map[[2]string]bool{{}: true} // by kind and name
 	for c := range r.Calls {
 		call := &r.Calls[c]
@@ -272,9 +286,10 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 			shared[[2]string{call.Kind, call.Object}] = true
 		}
 	}
-	finalize := 0.0
+	finalize, total := 0.0, 0.0
 	for _, of := range part {
 		finalize += of.Time[api.Finalize]
+		total += of.Time.Sum()
 	}
 	if finalize > 0 {
 		most, seconds = &Call{Called: Called{Function: finalizes}}, finalize
@@ -285,8 +300,11 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 			spent = call.Seconds
 		}
 		for _, i := range call.callers(index) {
-			if of := part[i]; of != late && (late == nil || shared[[2]string{call.Kind, call.Object}] &&
-				of.on(call.Called) == late.on(call.Called)) {
+			switch of := part[i]; {
+			case late != nil && of.callsWithout(late, call.Called):
+				elsewhere += call.ranks[of.who()] / total
+			case of != late && (late == nil || shared[[2]string{call.Kind, call.Object}] &&
+				of.on(call.Called) == late.on(call.Called)):
 				spent += call.ranks[of.who()]
 			}
 		}
@@ -294,7 +312,7 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds float64) {
 			most, seconds = call, spent
 		}
 	}
-	return most, seconds
+	return most, seconds, elsewhere
 }
 
 // usage is how ranks use their cores and MPI.

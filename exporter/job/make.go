@@ -20,16 +20,9 @@ type maker struct {
 	programs  map[string]int // how many ranks say so
 	libraries map[string]int
 	calls     map[Called]*Call
-	bytes     map[who]map[string]float64 // of ranks, by direction
-	sizes     map[Called]*sizes
+	sizes     map[Called]map[float64]float64 // calls by the size that they have at most
 	messages  map[pair]*Messages
 	levels    map[string]*Level // by metric and labels
-}
-
-// sizes are those of calls, and how many there were by the bound that they are at most.
-type sizes struct {
-	Sizes
-	bounds map[float64]float64
 }
 
 // pair is who sends to whom.
@@ -43,8 +36,8 @@ func newMaker(j Job, place func(r *api.RankStatus) string) *maker {
 		place:    place,
 		report:   &Report{Format: Format, Job: Job{ID: j.ID, World: j.World, User: j.User, Name: j.Name}},
 		programs: map[string]int{}, libraries: map[string]int{},
-		calls: map[Called]*Call{}, bytes: map[who]map[string]float64{}, sizes: map[Called]*sizes{},
-		messages: map[pair]*Messages{}, levels: map[string]*Level{},
+		calls: map[Called]*Call{}, sizes: map[Called]map[float64]float64{}, messages: map[pair]*Messages{},
+		levels: map[string]*Level{},
 	}
 }
 
@@ -85,7 +78,7 @@ func (m *maker) addRank(of *api.RankValues) {
 	for i := range of.Variables {
 		v := &of.Variables[i]
 		for _, series := range v.Series {
-			m.addSeries(by, v, series)
+			m.addSeries(by, &m.report.Ranks[len(m.report.Ranks)-1], v, series)
 		}
 	}
 }
@@ -142,9 +135,8 @@ func (m *maker) addReport(r *Report) {
 		}
 	}
 	for i := range r.Sizes {
-		of := m.sizesOf(r.Sizes[i].Called)
 		for _, b := range r.Sizes[i].Buckets {
-			of.add(b.Bytes, b.Calls)
+			m.addSize(r.Sizes[i].Called, b.Bytes, b.Calls)
 		}
 	}
 	for _, messages := range r.Messages {
@@ -155,7 +147,7 @@ func (m *maker) addReport(r *Report) {
 	}
 }
 
-func (m *maker) addSeries(by who, v *api.VariableValues, s api.SeriesValue) {
+func (m *maker) addSeries(by who, rank *Rank, v *api.VariableValues, s api.SeriesValue) {
 	switch {
 	case v.Metric == "mpit_call_time_seconds":
 		c := m.callOf(calledBy(s.Labels))
@@ -163,19 +155,19 @@ func (m *maker) addSeries(by who, v *api.VariableValues, s api.SeriesValue) {
 		calls, _ := number(s.Count)
 		c.Calls += calls
 		c.add(by, seconds)
+		rank.Ahead = rank.Ahead || calls > 0 && isRequest(c.Function)
 	case v.Metric == "mpit_call_bytes_total":
 		if bytes, known := number(s.Value); known && bytes > 0 {
 			m.callOf(calledBy(s.Labels)).addBytes(s.Labels["direction"], bytes)
-			if m.bytes[by] == nil {
-				m.bytes[by] = map[string]float64{}
+			if rank.Bytes == nil {
+				rank.Bytes = map[string]float64{}
 			}
-			m.bytes[by][s.Labels["direction"]] += bytes
+			rank.Bytes[s.Labels["direction"]] += bytes
 		}
 	case v.Metric == "mpit_call_size_bytes":
-		of := m.sizesOf(calledBy(s.Labels))
 		for text, count := range s.Buckets {
 			calls, _ := number(count)
-			of.add(bound(text), calls)
+			m.addSize(calledBy(s.Labels), bound(text), calls)
 		}
 	case v.Metric == "mpit_call_peer_messages_total", v.Metric == "mpit_call_peer_bytes_total":
 		m.addMessages(pair{by.rank, s.Labels["peer"]}, v.Metric == "mpit_call_peer_bytes_total", s.Value)
@@ -213,16 +205,11 @@ func (m *maker) callOf(c Called) *Call {
 	return m.calls[c]
 }
 
-func (m *maker) sizesOf(c Called) *sizes {
+func (m *maker) addSize(c Called, bound, calls float64) {
 	if m.sizes[c] == nil {
-		m.sizes[c] = &sizes{Sizes{Called: c}, map[float64]float64{}}
+		m.sizes[c] = map[float64]float64{}
 	}
-	return m.sizes[c]
-}
-
-func (s *sizes) add(bound, calls float64) {
-	s.bounds[bound] += calls
-	s.Calls += calls
+	m.sizes[c][bound] += calls
 }
 
 func (m *maker) addMessages(who pair, bytes bool, value string) {
@@ -250,9 +237,6 @@ func (m *maker) done() *Report {
 	for i := range r.Ranks {
 		of := &r.Ranks[i]
 		nodes[of.Node] = true
-		if bytes := m.bytes[of.who()]; bytes != nil {
-			of.Bytes = bytes
-		}
 		if !m.running && of.End == endsWell {
 			of.Threads = nil // all have been in MPI_Finalize, and it is over
 		}
@@ -296,12 +280,14 @@ func (r *Report) sortCalls() {
 }
 
 func (m *maker) listSizes() {
-	for _, of := range m.sizes {
-		for _, b := range slices.Sorted(maps.Keys(of.bounds)) {
-			of.Buckets = append(of.Buckets, Bucket{b, of.bounds[b]})
+	for called, bounds := range m.sizes {
+		of := Sizes{Called: called}
+		for _, b := range slices.Sorted(maps.Keys(bounds)) {
+			of.Calls += bounds[b]
+			of.Buckets = append(of.Buckets, Bucket{b, bounds[b]})
 		}
 		if of.Calls > 0 {
-			m.report.Sizes = append(m.report.Sizes, of.Sizes)
+			m.report.Sizes = append(m.report.Sizes, of)
 		}
 	}
 	slices.SortFunc(m.report.Sizes, func(a, b Sizes) int {

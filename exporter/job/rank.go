@@ -39,6 +39,8 @@ type Rank struct {
 	Functions []FunctionTime `json:"functions,omitempty"`
 	// ThreadLevel is MPI's: "multiple" and "serialized" programs may have threads that no agent tells of.
 	ThreadLevel string `json:"thread_level,omitempty"`
+	// Ahead says that it has nonblocking messages: one that others wait for may be on its way.
+	Ahead bool `json:"sends_ahead,omitempty"`
 
 	cores float64 // how many it used on average in a report on an interval; 0: not known
 	step  float64 // seconds in which its job begins a collective: what lasts no longer isn't blocked; 0: not known
@@ -150,14 +152,21 @@ func (r *Rank) isUnknown() bool {
 // mostThreads is how many threads an agent tells of at most: of a rank with so many there may be more.
 const mostThreads = 8
 
-// isBlocked says that no thread of the rank does anything: each has been in one call for long, and the process uses no
-// more of the processors than they spin away. Where threads aren't known nothing is.
-func (r *Rank) isBlocked() bool { return r.isBlockedFor(r.long()) }
+// isBlocked says that the rank has stayed in its calls for long.
+func (r *Rank) isBlocked() bool { return !r.silent() && r.stays(r.long()) }
 
-// isBlockedFor says the same of calls that have lasted for so many seconds.
-func (r *Rank) isBlockedFor(least float64) bool {
-	if r.ended() || r.silent() || len(r.Threads) == 0 || len(r.Threads) >= mostThreads ||
-		r.cores > float64(len(r.Threads))+0.2 {
+// mayBeBlocked says that the rank may get stuck in its calls, or, if it doesn't answer, that it may still be in them.
+func (r *Rank) mayBeBlocked() bool {
+	if r.silent() {
+		return r.stays(0)
+	}
+	return r.stays(api.LongCallTime.Seconds())
+}
+
+// stays says that no thread of the rank does anything: each has been in one call for so many seconds, and it uses no
+// more of the processors than they spin away. Where threads aren't known nothing is.
+func (r *Rank) stays(least float64) bool {
+	if r.ended() || len(r.Threads) == 0 || len(r.Threads) >= mostThreads || r.cores > float64(len(r.Threads))+0.2 {
 		return false
 	}
 	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool {
@@ -181,6 +190,18 @@ func operationOf(c *api.CallUnderWay) operation {
 		o.tag = *c.Tag
 	}
 	return o
+}
+
+// callsWithout says that a call of the rank is on a communicator that another rank isn't in.
+func (r *Rank) callsWithout(other *Rank, call Called) (without bool) {
+	for i := range r.Comms {
+		if id := r.Comms[i].ID; call.Kind == "comm" && call.Object == r.Comms[i].Name {
+			if without = len(other.Comms) > 0; slices.ContainsFunc(other.Comms, func(c api.Comm) bool { return c.ID == id }) {
+				return false
+			}
+		}
+	}
+	return without
 }
 
 // isIn says whether a thread of the rank is in the same operation.

@@ -47,8 +47,9 @@ type Report struct {
 	// LeftOut is how many ranks and series the exporters have left out of their answers.
 	LeftOut int `json:"left_out,omitempty"`
 
-	was   string // the state of the job a moment ago; empty: not known
-	cycle string // which ranks wait for one another, for too short a time to call it a deadlock; empty: none
+	was      string // the state of the job a moment ago; empty: not known
+	cycle    string // which ranks wait for one another, for too short a time to call it a deadlock; empty: none
+	suspects suspects
 }
 
 // Job is what its ranks say of it.

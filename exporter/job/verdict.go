@@ -55,7 +55,7 @@ func (r *Report) observed() (ranks []*Rank) {
 // are several that have nothing to do with one another.
 func (r *Report) divide(observed []*Rank, v *Verdict) {
 	worst, of := v.State, []*Rank(nil)
-	if r.cycle = r.inCycle(); r.cycle != "" { // that parts have nothing to do with one another isn't the point
+	if r.cycle != "" { // that parts have nothing to do with one another isn't the point
 		r.judge(observed, v)
 		return
 	}
@@ -95,7 +95,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	for _, of := range part {
 		total += of.Time.Sum()
 	}
-	call, share := r.most(part, nil)
+	call, share, _ := r.most(part, nil)
 	if share /= total; call != nil {
 		where = " in " + call.where()
 	}
@@ -104,7 +104,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	case len(use.short) > 1 || len(use.short) > 0 && !isLate:
 		v.State, v.Late = NoCore, nil
 		which := units.Count(len(use.short), "rank")
-		if len(use.short) < len(part) {
+		if len(use.short) < len(part) && (len(use.short) > 1 || r.suspects.allow(use.short[0])) {
 			which = ranksOf(use.short)
 		} else {
 			late = ""
@@ -131,7 +131,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		case late != "":
 		case in != "":
 			late = "; " + in
-		case len(part) == 1:
+		case len(part) == 1 || r.hasJustStarted(part):
 		case len(r.Ranks) < r.Job.WorldSize:
 			late = fmt.Sprintf(", and none of the %d ranks that are observed, of %d, is late", len(r.Ranks), r.Job.WorldSize)
 		case e.LoadBalance < Efficient:
@@ -307,7 +307,13 @@ func (r *Report) stuck(ranks []Rank, v *Verdict) bool {
 		all[i] = &ranks[i]
 	}
 	slices.SortStableFunc(all, func(a, b *Rank) int { return cmp.Compare(a.Rank, b.Rank) }) // for sentences
-	if f, found := newGraph(all, r.Calls, (*Rank).isBlocked).find(); found {
+	g := newGraph(all, r.Calls, (*Rank).isBlocked)
+	f, found := g.find()
+	r.suspects = g.suspects
+	if len(g.suspects) > 0 {
+		r.cycle = g.short.chain(g.short.waitsOf(g.short.core()))
+	}
+	if found {
 		v.State, v.Text = f.state, f.text
 		if len(f.ranks) == 1 {
 			by := all[f.ranks[0]]

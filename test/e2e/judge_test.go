@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,21 +27,8 @@ func TestJudge(t *testing.T) {
 				scrape = "    basic_auth: {username: prometheus, password: right}\n"
 			}
 			near, far := suite.ExporterWith(t, config), suite.ExporterWith(t, config)
-			dir := suite.Dir(t)
-			prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{Rules: suite.RulesInSeconds(t), Scrape: scrape,
-				Exporters: []*harness.Exporter{near, far}, Discovery: filepath.Join(dir, "*.json")})
-			address := filepath.Join(dir, "address")
-			suite.Start(t, []string{suite.Binary(), "judge", "--prometheus=" + prometheus.URL(), "--interval=2s",
-				"--exporter=http://" + login + "{instance}",
-				"--match=" + `job="mpit"`, "--web.listen-address=127.0.0.1:0", "--web.address-file=" + address}, nil)
-			harness.Await(t, "the judge's address", func(context.Context) error {
-				text, err := os.ReadFile(address)
-				if err != nil {
-					return err
-				}
-				return os.WriteFile(filepath.Join(dir, "judge.json"),
-					fmt.Appendf(nil, `[{"targets": [%q]}]`, strings.TrimSpace(string(text))), 0o600)
-			})
+			prometheus := suite.Judged(t, harness.PrometheusConfig{Rules: suite.RulesInSeconds(t), Scrape: scrape,
+				Exporters: []*harness.Exporter{near, far}}, login)
 			start := func(how string) *harness.Run {
 				return suite.Run(t, harness.Job{MPI: mpi, Ranks: 3, Program: "stuck.c", Args: []string{how, harness.HoldDir},
 					Socket: near.Socket, ID: how, Exec: []string{"--calls"}, Before: mpi.Modest(),

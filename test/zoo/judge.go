@@ -37,7 +37,8 @@ type Judgement struct {
 
 // words are what the present verdict's words stand for in the table of states.
 var words = map[string][]string{
-	"waiting": {"deadlock", "waits for a rank", "wrong program"},
+	"waiting":      {"deadlock", "waits for a rank", "wrong program"},
+	"cannot go on": {"deadlock", "wrong program"},
 }
 
 // meanings are the states that a screen's word may stand for.
@@ -140,6 +141,9 @@ func (k *Kind) ScoreOf(d Draw, said []Said) Score {
 		}
 		if j.Outcome > score.Outcome {
 			score.Judgement = j
+			if j.Outcome == Wrong {
+				score.Why += fmt.Sprintf(" after %.0f s: %s: %s", s.Second, s.State, s.Text)
+			}
 		}
 		switch {
 		case full.Outcome != Right:

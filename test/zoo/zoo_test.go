@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +54,7 @@ type row struct {
 	scores  map[string]Score // by screen
 }
 
-var screens = []string{"page", "top", "report", "alerts"}
+var screens = []string{"page", "top", "report", "judge", "alerts"}
 
 // The measurement. go test's -run chooses kinds: TestZoo/mpich/collectives-late.
 func TestZoo(t *testing.T) {
@@ -76,7 +77,7 @@ func TestZoo(t *testing.T) {
 						k.onOneNode(t, mpi, d, r.scores)
 						// A third of them, on two nodes; a rank alone has no other one.
 						if i%3 == 0 && k.Ranks > 1 && *alerts {
-							r.scores["alerts"] = k.onTwoNodes(t, mpi, d)
+							k.onTwoNodes(t, mpi, d, r.scores)
 						}
 						rows = append(rows, r)
 						t.Log(r.String())
@@ -269,7 +270,7 @@ func topSaid(text string, second float64) Said {
 }
 
 // ofAlert is the state that an alert stands for.
-var ofAlert = map[string]string{"MPIJobHung": "deadlock", "MPIJobWaitsForRank": "waiting",
+var ofAlert = map[string]string{"MPIJobHung": "cannot go on", "MPIJobWaitsForRank": "waiting",
 	"MPIRankStuck": "waits for a rank",
 	"MPIRanksLate": "waits for a rank", "MPIRankGone": "crashed", "MPIRanksWaitForOne": "late rank",
 	"MPIJobMostlyInMPI": "communication"}
@@ -278,28 +279,49 @@ var ofAlert = map[string]string{"MPIJobHung": "deadlock", "MPIJobWaitsForRank": 
 // rates look back.
 const alertsLater = 30
 
-// onTwoNodes asks Prometheus for the alerts on the job, with each half of its ranks on another exporter, and rules
-// whose minutes are seconds.
-func (k *Kind) onTwoNodes(t *testing.T, mpi *harness.MPI, d Draw) Score {
+// onTwoNodes asks Prometheus for the judge's verdict and the alerts on the job, with each half of its ranks on another
+// exporter, and rules whose minutes are seconds.
+func (k *Kind) onTwoNodes(t *testing.T, mpi *harness.MPI, d Draw, scores map[string]Score) {
 	t.Helper()
 	later := *k
 	later.Within += alertsLater
 	k = &later
 	near, far := suite.Exporter(t), suite.Exporter(t)
-	prometheus := suite.PrometheusWith(t, harness.PrometheusConfig{
+	prometheus := suite.Judged(t, harness.PrometheusConfig{
 		Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{near, far},
-	})
+	}, "")
 	run := k.start(t, mpi, d, near.Socket, far.Socket)
-	var said []Said
+	var said, judged []Said
 	k.watch(t, run, func(second float64) string {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
+		if verdicts, err := prometheus.Query(ctx, api.VerdictName); err == nil {
+			judged = append(judged, verdictSaid(k, verdicts, run.ID, second))
+		}
 		if firing, err := prometheus.Alerts(ctx); err == nil {
 			said = append(said, alertSaid(k, firing, run.ID, second))
 		}
 		return fmt.Sprint(second) // an alert comes late
 	}, func() {})
-	return k.ScoreOf(d, said)
+	wordless := later
+	wordless.Says = nil // a series has no sentence
+	scores["judge"] = wordless.ScoreOf(d, judged)
+	scores["alerts"] = k.ScoreOf(d, said)
+}
+
+// verdictSaid is what the judge says of a job. Of one that isn't conspicuous it says nothing, which is right for a
+// healthy one.
+func verdictSaid(k *Kind, verdicts []harness.Sample, id string, second float64) Said {
+	said := alertSaid(k, nil, id, second)
+	for _, v := range verdicts {
+		if strings.HasPrefix(v.Labels["jobid"], id) {
+			said.State, said.Text = v.Labels["state"], fmt.Sprint(v.Labels)
+			if rank, err := strconv.Atoi(v.Labels["rank"]); err == nil {
+				said.Ranks = []int{rank}
+			}
+		}
+	}
+	return said
 }
 
 // alertSaid is what the firing alerts on a job say, of which the one with the worst state counts. Without one nothing
