@@ -20,12 +20,15 @@ type Site struct {
 	Calls  uint64
 	Inside time.Duration // in these calls
 	Bytes  uint64        // of the larger buffer of each call that has succeeded
+	// BuildID is the linker's id of the module's build, in hexadecimal digits. Empty: it has none, the rank can't read
+	// the file, or its agent is older.
+	BuildID string
 }
 
 // Sites asks for all places that the program has called MPI from; none: they aren't counted (exec --calls=sites), or
 // there was no call yet. It waits until the context ends. A *RequestError: the rank's agent is too old.
 func (s *Session) Sites(ctx context.Context) ([]Site, error) {
-	size := func(of *Site) int { return 120 + len(of.Function) + len(of.Module) }
+	size := func(of *Site) int { return 128 + len(of.Function) + len(of.Module) + len(of.BuildID) }
 	list, _, _, err := pages(ctx, s, "call sites", wire.TypeAskSites, wire.TypeSites, s.siteSlot, decodeSite, size)
 	return list, err
 }
@@ -42,5 +45,6 @@ func decodeSite(r *wire.Decoder, _ map[uint32]*Enum) (Site, int) {
 		Calls:    r.Word(),
 		Inside:   r.Duration("time of a call site"),
 		Bytes:    r.Word(),
+		BuildID:  text(r, "build id of a call site"),
 	}, index
 }

@@ -34,9 +34,12 @@ const (
 type place struct {
 	function, kind, object string
 	comm                   string // which communicator in all its members; empty: not known
-	module                 string
-	offset                 uint64
+	file
+	offset uint64
 }
+
+// file is a build of a program or library.
+type file struct{ module, build string }
 
 type placed struct {
 	calls, inside, bytes, waited int64
@@ -55,7 +58,8 @@ func placesOf(r *rankSites) map[place]*placed {
 	all := map[place]*placed{}
 	for i := range r.sites {
 		s := &r.sites[i]
-		at := place{function: cmp.Or(clean.Label(s.Function), otherSites), module: clean.Path(s.Module), offset: s.Offset}
+		at := place{function: cmp.Or(clean.Label(s.Function), otherSites),
+			file: file{clean.Path(s.Module), clean.Label(s.BuildID)}, offset: s.Offset}
 		if at.module == "" {
 			at.offset = 0 // nobody else has the same address
 		}
@@ -104,7 +108,7 @@ func await(ranks []map[place]*placed) {
 // address in a file, which whoever may read the file can look up. It has no samples if no call was counted.
 func profileOf(ranks []rankSites, now time.Time) *profile.Profile {
 	of := &ranks[0].Status
-	m := maker{program: of.Executable, functions: map[string]*profile.Location{}, modules: map[string]*profile.Mapping{},
+	m := maker{program: of.Executable, functions: map[string]*profile.Location{}, modules: map[file]*profile.Mapping{},
 		places: map[place]*profile.Location{}, Profile: profile.Profile{
 			SampleType: []*profile.ValueType{{Type: "calls", Unit: "count"}, {Type: "inside", Unit: "nanoseconds"},
 				{Type: "waiting", Unit: "nanoseconds"}, {Type: "bytes", Unit: "bytes"}},
@@ -133,7 +137,7 @@ func profileOf(ranks []rankSites, now time.Time) *profile.Profile {
 }
 
 func comparePlaces(a, b place) int {
-	return cmp.Or(cmp.Compare(a.module, b.module), cmp.Compare(a.offset, b.offset),
+	return cmp.Or(cmp.Compare(a.module, b.module), cmp.Compare(a.build, b.build), cmp.Compare(a.offset, b.offset),
 		cmp.Compare(a.function, b.function), cmp.Compare(a.object, b.object), cmp.Compare(a.comm, b.comm))
 }
 
@@ -142,8 +146,8 @@ type maker struct {
 	profile.Profile
 	program   string
 	functions map[string]*profile.Location
-	modules   map[string]*profile.Mapping
-	places    map[place]*profile.Location // by module and offset
+	modules   map[file]*profile.Mapping
+	places    map[place]*profile.Location // by file and offset
 }
 
 func (m *maker) add(rank int, at place, p *placed) {
@@ -183,32 +187,33 @@ func (m *maker) caller(at place) *profile.Location {
 	if at.module == "" || at.offset == 0 || at.offset >= imageStep {
 		return m.function(unknownCode)
 	}
-	key := place{module: at.module, offset: at.offset}
+	key := place{file: at.file, offset: at.offset}
 	l := m.places[key]
 	if l == nil {
-		file := m.module(at.module)
+		in := m.module(at.file)
 		// A name, or go tool pprof would ask this exporter for one.
 		f := m.named(fmt.Sprintf("%s+%#x", path.Base(at.module), at.offset))
-		l = m.location(&profile.Location{Mapping: file, Address: file.Start + at.offset - 1,
+		l = m.location(&profile.Location{Mapping: in, Address: in.Start + at.offset - 1,
 			Line: []profile.Line{{Function: f}}})
 		m.places[key] = l
 	}
 	return l
 }
 
-func (m *maker) module(name string) *profile.Mapping {
-	file := m.modules[name]
-	if file == nil {
-		file = &profile.Mapping{File: name, Start: imageBase + imageStep*uint64(len(m.modules)+1),
-			HasFunctions: true}
-		if name == m.program {
-			file.Start = imageBase
+func (m *maker) module(of file) *profile.Mapping {
+	in := m.modules[of]
+	if in == nil {
+		in = &profile.Mapping{File: of.module, BuildID: of.build,
+			Start: imageBase + imageStep*uint64(len(m.modules)+1), HasFunctions: true}
+		if of.module == m.program {
+			in.Start = imageBase
+			m.program = "" // another build of it, in other ranks, stands elsewhere
 		}
-		file.Limit = file.Start + imageStep // of any size, so that profiles of several runs agree
-		m.modules[name] = file
-		m.Mapping = append(m.Mapping, file)
+		in.Limit = in.Start + imageStep // of any size, so that profiles of several runs agree
+		m.modules[of] = in
+		m.Mapping = append(m.Mapping, in)
 	}
-	return file
+	return in
 }
 
 func (m *maker) location(l *profile.Location) *profile.Location {

@@ -89,6 +89,20 @@ func TestProfile(t *testing.T) {
 	assert.Empty(t, profileOf(ranksWith(nil), time.Unix(1, 0)).Sample)
 }
 
+// A file is known by its build too: the same offset in another build is other code.
+func TestProfileOfTwoBuilds(t *testing.T) {
+	at := func(build string) []mpit.Site {
+		return []mpit.Site{{Function: "MPI_Barrier", Bind: mpit.BindComm, Object: 1, Module: "/bin/app", Offset: 64, Calls: 1,
+			BuildID: build}}
+	}
+	p := profileOf(ranksWith(at("aa"), at("bb")), time.Unix(1, 0))
+	require.Len(t, p.Mapping, 2)
+	assert.Equal(t, []string{"aa", "bb"}, []string{p.Mapping[0].BuildID, p.Mapping[1].BuildID})
+	assert.Equal(t, []string{"MPI_Barrier from /bin/app 0 world [1 0 0 0]", "MPI_Barrier from /bin/app 1 world [1 0 0 0]"},
+		lines(t, p))
+	assert.NotEqual(t, p.Sample[0].Location[1], p.Sample[1].Location[1])
+}
+
 // A profile has so many sites at most, of whole ranks; of the others it says that they are left out.
 func TestProfileIsBounded(t *testing.T) {
 	half := make([]mpit.Site, maxSites/2)

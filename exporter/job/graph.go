@@ -127,7 +127,8 @@ func bounded(number uint64) int64 { return int64(min(number, 1<<62)) }
 func (g *graph) addWait(rank int, c *api.CallUnderWay, same map[operation]*wait) {
 	key := operationOf(c)
 	of := g.groups[c.Comm]
-	shares := c.Number > 0 || c.AnySource || isOfWindow(c.Function) && (of == nil || of.Size > 2) || c.Function == finalizes
+	isOfTwo := of != nil && of.Size <= 2
+	shares := c.Number > 0 || c.AnySource || isOfWindow(c.Function) && !isOfTwo || c.Function == finalizes
 	w := same[key]
 	if w == nil || !shares {
 		w = &wait{call: c, shortest: c.Seconds}
@@ -205,8 +206,8 @@ func (g *graph) behindOn(of *group, number uint64) (ranks []int) {
 	return ranks
 }
 
-// answering are those that a call waits for which answer, or the only one there is. Of several that don't, some may have
-// come since.
+// answering are those that a call waits for which answer, or the only one there is. Of several that don't, some may
+// have come since.
 func (g *graph) answering(w *wait, ranks []int) []int {
 	if len(ranks) < 2 {
 		return ranks

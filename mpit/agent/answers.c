@@ -3,6 +3,7 @@
 #include "answers.h"
 
 #include "agent.h"
+#include "buildid.h"
 #include "caller.h"
 #include "filter.h"
 #include "gate.h"
@@ -145,10 +146,31 @@ static void look_behind(struct answering *a, bool private)
 	}
 }
 
+/* Files of an answer, by the path's place, with their build ids; those found last. */
+struct builds {
+	const char *path[8];
+	char id[8][BUILD_ID_TEXT];
+	size_t next;
+};
+
+static const char *build_of(struct builds *known, const char *path)
+{
+	size_t most = sizeof known->path / sizeof *known->path, at;
+
+	for (at = 0; at < most; at++)
+		if (known->path[at] == path)
+			return known->id[at];
+	at = known->next++ % most;
+	known->path[at] = path;
+	build_id(path, known->id[at]);
+	return known->id[at];
+}
+
 /* Needs nothing of MPI's. What has been unloaded is in no file any more. */
 static void answer_sites(struct answering *a, uint32_t sequence, struct wire_reader *r, bool private)
 {
 	size_t first = (size_t)wire_take(r), count, next, made;
+	struct builds builds = { 0 };
 
 	if (first == 0 && private && !filter_came())
 		mapped_read(&a->code);
@@ -177,6 +199,7 @@ static void answer_sites(struct answering *a, uint32_t sequence, struct wire_rea
 		wire_word(&a->out, s->calls);
 		wire_word(&a->out, s->time_ns);
 		wire_word(&a->out, s->bytes);
+		wire_string(&a->out, *module != '\0' && private && !filter_came() ? build_of(&builds, module) : "");
 		wire_fill_length(&a->out, record);
 	}
 	wire_end(&a->out);

@@ -429,6 +429,7 @@ func encodeSites(e *wire.Encoder, seq uint32, sites []mpit.Site, first, page int
 		e.Word(s.Calls)
 		e.Word(uint64(s.Inside))
 		e.Word(s.Bytes)
+		e.String(s.BuildID)
 	})
 	e.Finish()
 }

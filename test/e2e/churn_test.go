@@ -19,11 +19,11 @@ import (
 )
 
 // Communicators and windows come and go as fast as they can while several scrapers read as fast as they can: no wrong
-// result, no crash, no failed scrape, no counter that falls. MPIT_SOAK_SECONDS makes each job longer than the 3
+// result, no crash, no failed scrape, no counter that falls. MPIT_SOAK_SECONDS makes each job longer than the 1.5
 // seconds that suffice daily.
 func TestChurn(t *testing.T) {
 	t.Parallel()
-	seconds := cmp.Or(soaks(t), 3)
+	seconds := cmp.Or(soaks(t), 1.5)
 	for _, mpi := range harness.Both(t) {
 		for _, threads := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%s/%d threads", mpi.Name, threads), func(t *testing.T) {

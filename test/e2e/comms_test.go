@@ -139,7 +139,7 @@ func TestCommunicatorsOfCrews(t *testing.T) {
 			run.Finish(t, "made")
 		})
 		t.Run(mpi.Name+" many", func(t *testing.T) {
-			exporter, run := crews(t, mpi, 2, "many", "2000")
+			exporter, run := crews(t, mpi, 2, "many", "10000")
 			run.AtHold(t, "made")
 			scrape := exporter.Await(t, "all ranks", up(run))
 			members := membersOf(t, ranksOf(t, exporter))

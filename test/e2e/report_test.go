@@ -190,7 +190,7 @@ func TestTimeOfThreads(t *testing.T) {
 		for _, how := range []string{"beside", "first", "equal"} {
 			t.Run(mpi.Name+"/"+how, func(t *testing.T) {
 				exporter := suite.Exporter(t)
-				run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 2, Program: "serving.c", Args: []string{how, "4"},
+				run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 2, Program: "serving.c", Args: []string{how, "6"},
 					Socket: exporter.Socket, Exec: []string{"--calls"}})
 				now := func() (wait, outside float64) {
 					for _, state := range exporter.Scrape(t).Select("mpit_rank_seconds_total", run.Labels(0)) {

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"debug/elf"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"os"
@@ -74,6 +76,21 @@ func callSites(tb testing.TB, exporter *harness.Exporter, run *harness.Run, sour
 	return all
 }
 
+// assertBuildID compares the build id that the exporter has from the ranks with the one in their program.
+func assertBuildID(tb testing.TB, exporter *harness.Exporter, run *harness.Run, program string) {
+	tb.Helper()
+	body, _ := exporter.Get(tb, "/api/v1/pprof?jobid="+run.ID, "")
+	p, err := profile.ParseData(body)
+	require.NoError(tb, err)
+	file, err := elf.Open(program)
+	require.NoError(tb, err)
+	defer func() { _ = file.Close() }()
+	note, err := file.Section(".note.gnu.build-id").Data()
+	require.NoError(tb, err)
+	require.Equal(tb, program, p.Mapping[0].File)
+	assert.Equal(tb, hex.EncodeToString(note[16:]), p.Mapping[0].BuildID)
+}
+
 // Calls and bytes of each place of the program, exactly, also of threads; and who waits at one, once a rank comes late.
 func TestSites(t *testing.T) {
 	t.Parallel()
@@ -85,6 +102,7 @@ func TestSites(t *testing.T) {
 					Args: []string{harness.HoldDir, threads}, Socket: exporter.Socket, Exec: []string{"--calls=sites"}})
 				run.AtHold(t, "done")
 				got := callSites(t, exporter, run, "sites.c")
+				assertBuildID(t, exporter, run, suite.Program(t, mpi, "sites.c"))
 				before := map[int]map[site]siteCount{}
 				for rank := range run.Ranks {
 					want := noted(t, run, rank)

@@ -13,6 +13,7 @@ int main(void)
 	gate_prepare();
 	test_a_string_is_padded_with_zeros();
 	test_a_frame_over_the_bound_is_never_sent();
+	test_build_ids();
 	test_what_the_site_says();
 	test_a_wrong_file_of_the_sites();
 	test_shares_of_jobs();

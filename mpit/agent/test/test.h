@@ -116,6 +116,9 @@ void close_conversation(int fd, int listening);
 
 /* ---- the tests ---- */
 
+/* buildid_test.c */
+void test_build_ids(void);
+
 /* wire_test.c */
 void test_a_string_is_padded_with_zeros(void);
 void test_a_frame_over_the_bound_is_never_sent(void);

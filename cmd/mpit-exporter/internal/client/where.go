@@ -97,8 +97,8 @@ func caller(at codeAt) string {
 	return name + " (" + where + ")"
 }
 
-// Symbolise names the callers in a profile of the API's, as far as their files can be read, and says which builds the
-// files are. The ranks must be the caller's own: others' name files that are better not opened.
+// Symbolise names the callers in a profile of the API's, as far as their files can be read and are of the ranks' build.
+// The ranks must be the caller's own: others' name files that are better not opened.
 func Symbolise(p *profile.Profile) {
 	open := map[*profile.Mapping]*codeFile{}
 	for _, l := range p.Location {
@@ -109,7 +109,10 @@ func Symbolise(p *profile.Profile) {
 		if !known {
 			if f = openCode(l.Mapping.File); f != nil {
 				defer f.close()
-				l.Mapping.BuildID = f.buildID()
+				id := f.buildID()
+				if l.Mapping.BuildID = cmp.Or(l.Mapping.BuildID, id); l.Mapping.BuildID != id {
+					f = nil // another build, or another file, as that of a rank in a container
+				}
 			}
 			open[l.Mapping] = f
 		}

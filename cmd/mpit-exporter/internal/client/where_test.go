@@ -82,9 +82,10 @@ func TestSymbolise(t *testing.T) {
 	path, offset := compiled(t, "second", "-g", "-Wl,--build-id=0x0123456789abcdef")
 	file := &profile.Mapping{ID: 1, Start: 1 << 40, Limit: 1 << 41, File: path}
 	none := &profile.Mapping{ID: 2, Start: 1 << 42, Limit: 1 << 43, File: "/nonexistent"}
-	p := &profile.Profile{Mapping: []*profile.Mapping{file, none}}
+	old := &profile.Mapping{ID: 3, Start: 1 << 44, Limit: 1 << 45, File: path, BuildID: "0123456789abcdee"}
+	p := &profile.Profile{Mapping: []*profile.Mapping{file, none, old}}
 	for i, at := range []profile.Location{{Mapping: file, Address: 1<<40 + offset}, {Mapping: none, Address: 1<<42 + offset},
-		{Mapping: file, Address: 1<<40 + 1<<30}, {}} {
+		{Mapping: file, Address: 1<<40 + 1<<30}, {}, {Mapping: old, Address: 1<<44 + offset}} {
 		f := &profile.Function{ID: uint64(i + 1), Name: "before"}
 		at.ID, at.Line = f.ID, []profile.Line{{Function: f}}
 		p.Function, p.Location = append(p.Function, f), append(p.Location, &at)
