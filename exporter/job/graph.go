@@ -127,8 +127,8 @@ func bounded(number uint64) int64 { return int64(min(number, 1<<62)) }
 func (g *graph) addWait(rank int, c *api.CallUnderWay, same map[operation]*wait) {
 	key := operationOf(c)
 	of := g.groups[c.Comm]
-	shares := c.Number > 0 || c.AnySource || isOfWindow(c.Function) && (of == nil || of.Size > 2) ||
-		c.Function == finalizes
+	isOfTwo := of != nil && of.Size <= 2
+	shares := c.Number > 0 || c.AnySource || isOfWindow(c.Function) && !isOfTwo || c.Function == finalizes
 	w := same[key]
 	if w == nil || !shares {
 		w = &wait{call: c, shortest: c.Seconds}

@@ -343,6 +343,9 @@ func alertSaid(k *Kind, alerts []harness.Alert, id string, second float64) Said 
 		if at := slices.Index(states, meanings(state)[0]); at < worst {
 			text := a.Annotations["summary"] + " " + a.Annotations["description"]
 			worst, said = at, Said{Second: second, State: state, Text: text, Ranks: NamedIn(text)}
+			if state == "crashed" && len(said.Ranks) > 1 {
+				said.Ranks = nil // that they have ended blames none of them
+			}
 		}
 	}
 	return said
