@@ -162,7 +162,7 @@ func lateRank(by *Rank, why string, share float64) LateRank {
 // late finds the rank that others wait for: of the members of a communicator in its collectives, or else of all by what
 // it doesn't wait. nil: none stands out, or the job has just started, with ranks that come one after the other.
 func (r *Report) late(part []*Rank) (worst *late) {
-	if r.hasJustStarted(part) {
+	if r.hasJustStarted() {
 		return nil
 	}
 	for _, found := range []*late{r.lateOnOne(part), r.lateBy(part, (*Rank).Useful, true),
@@ -175,9 +175,9 @@ func (r *Report) late(part []*Rank) (worst *late) {
 	return worst
 }
 
-// hasJustStarted says that ranks still run and have been observed for less than half the time that a window has.
-func (r *Report) hasJustStarted(part []*Rank) bool {
-	return r.Job.Ended == nil && part[0].Time.Sum() < Waiting.Seconds()/2
+// hasJustStarted says that the job runs, and began less than half the time ago that a window has.
+func (r *Report) hasJustStarted() bool {
+	return r.Job.Ended == nil && r.Job.Started != nil && r.Time.Sub(*r.Job.Started) < Waiting/2
 }
 
 // standsOut is which of some ranks has lost clearly less time than all others, and how much the mean one has lost

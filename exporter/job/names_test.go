@@ -162,7 +162,10 @@ func TestNoNameAtTheStart(t *testing.T) {
 		ranks := []Rank{collectives(0, 0).member("world", 2, 1), collectives(1, 0).member("world", 2, 1)}
 		ranks[0].Time, ranks[1].Time = api.StateSeconds{api.Outside: observed}, api.StateSeconds{api.Collective: observed}
 		call := calls("MPI_Comm_split", "world", 2, map[int]float64{0: 0, 1: observed})
-		v := verdictOf(slices.Clone(ranks), call)
+		began := time.Unix(1000, 0)
+		r := &Report{Ranks: slices.Clone(ranks), Calls: []Call{call}, Job: Job{WorldSize: 2, Started: &began},
+			Time: began.Add(time.Duration(observed) * time.Second)}
+		v := r.verdict()
 		assert.Equal(t, want, v.State, "%g s: %s", observed, v.Text)
 		assert.Equal(t, want == LateRanks, v.Late != nil, v.Text)
 		assert.NotContains(t, v.Text, "rank is late")

@@ -131,7 +131,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		case late != "":
 		case in != "":
 			late = "; " + in
-		case len(part) == 1 || r.hasJustStarted(part):
+		case len(part) == 1 || r.hasJustStarted():
 		case len(r.Ranks) < r.Job.WorldSize:
 			late = fmt.Sprintf(", and none of the %d ranks that are observed, of %d, is late", len(r.Ranks), r.Job.WorldSize)
 		case e.LoadBalance < Efficient:
@@ -309,8 +309,8 @@ func (r *Report) stuck(ranks []Rank, v *Verdict) bool {
 	slices.SortStableFunc(all, func(a, b *Rank) int { return cmp.Compare(a.Rank, b.Rank) }) // for sentences
 	g := newGraph(all, r.Calls, (*Rank).isBlocked)
 	f, found := g.find()
-	r.suspects = g.suspects
 	if len(g.suspects) > 0 {
+		r.suspects = g.suspects
 		r.cycle = g.short.chain(g.short.waitsOf(g.short.core()))
 	}
 	if found {
