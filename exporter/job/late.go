@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
@@ -175,9 +176,12 @@ func (r *Report) late(part []*Rank) (worst *late) {
 	return worst
 }
 
-// hasJustStarted says that the job runs, and began less than half the time ago that a window has.
+// starting is how long ranks of a job may take to come, one after the other.
+const starting = 2 * time.Second
+
+// hasJustStarted says that the job runs, and that some of its ranks may have come before the others.
 func (r *Report) hasJustStarted() bool {
-	return r.Job.Ended == nil && r.Job.Started != nil && r.Time.Sub(*r.Job.Started) < Waiting/2
+	return r.Job.Ended == nil && r.Job.Started != nil && r.Time.Sub(*r.Job.Started) < starting
 }
 
 // standsOut is which of some ranks has lost clearly less time than all others, and how much the mean one has lost

@@ -37,8 +37,9 @@ func TestWhatOTLPDoesNotBring(t *testing.T) {
 		for _, selector := range selectors {
 			for _, m := range selector.LabelMatchers {
 				of, _, _ := strings.Cut(m.Value, "_")
+				others := of == "ALERTS" || of == "node" // Prometheus' and node_exporter's
 				if m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual &&
-					!strings.HasPrefix(of, "mpit") && of != "process" && of != "ALERTS" { // which is Prometheus' own
+					!strings.HasPrefix(of, "mpit") && of != "process" && !others {
 					asked = append(asked, m.Value)
 				}
 			}
