@@ -37,7 +37,7 @@ func compile(t *testing.T, dir, name, text string, command ...string) string {
 	source, path := filepath.Join(dir, name+".c"), filepath.Join(dir, name)
 	require.NoError(t, os.WriteFile(source, []byte(text), 0o600))
 	args := append(command[1:], "-o", path, source)
-	out, err := exec.CommandContext(t.Context(), command[0], args...).CombinedOutput() //nolint:gosec // G204: of tests
+	out, err := exec.CommandContext(t.Context(), command[0], args...).CombinedOutput()
 	if err != nil {
 		t.Skipf("%v can't make a program here: %v\n%s", command, err, out)
 	}
