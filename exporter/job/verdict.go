@@ -118,7 +118,8 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		v.State, v.Text = LateRanks, v.Text+late
 	case 1-useful <= r.from(Communication, 1-Efficient) || len(part) > 2 && use.losing < 2:
 		v.State, v.Text = Healthy, Healthy+": "+v.Text+late
-	case v.Late == nil && !r.hasJustStarted() && use.known && share >= r.from(LateInTurn, Late) && call.isSlow() && r.isOf(call, part):
+	case v.Late == nil && !r.hasJustStarted() && use.known && share >= r.from(LateInTurn, Late) &&
+		call.isSlow() && r.isOf(call, part):
 		v.State = LateInTurn
 		v.Text += fmt.Sprintf("; %s of the time is waiting%s, for a different rank each time", units.Percent(share), where)
 	default:
