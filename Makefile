@@ -202,6 +202,12 @@ bench: build ## Go benchmarks; a sample's cost in the agent; memory, ping-pong a
 	cd test && MPIT_TEST_BUILT=1 $(GO) test ./e2e -run '^$$' -bench Memory -benchtime 5x
 	@scripts/bench-mpi
 
+# PEERS are directories with what is already built; versions are theirs to tell.
+.PHONY: bench-peers
+bench-peers: build ## --calls beside other tools that measure MPI calls: one call, ping-pong, allreduce, MPI_Init, memory (PEERS=/opt/mpip/lib:/opt/dlb/lib)
+	@scripts/install-deps bench
+	@PEERS=$(or $(PEERS),$(error PEERS= names the directories with libmpiP.so or libdlb_mpi.so)) scripts/bench-mpi
+
 # Needs the network, for npm's packages: no part of `make test`.
 .PHONY: draw
 draw: build ## the pictures of the dashboards in docs/img, of real jobs, by Grafana's components (DRAW_SECONDS, DRAW_OUT)
