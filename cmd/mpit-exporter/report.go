@@ -106,7 +106,7 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	if c.pprof != "" {
 		return c.writeProfile(ctx, r, std)
 	}
-	if c.prometheus == "" && len(c.files) == 0 && r.Job.Ended == nil {
+	if c.prometheus == "" && len(c.files) == 0 && r.Answers() {
 		if p, err := c.profile(ctx, r); err == nil { // else none is counted
 			r.Sites = client.SitesOf(p)
 		}

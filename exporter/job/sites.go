@@ -1,6 +1,9 @@
 package job
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Site is a place in the program from which a function of MPI is called on an object, of all ranks.
 type Site struct {
@@ -9,6 +12,11 @@ type Site struct {
 	From   string  `json:"from"`           // "function (file.c:12)", or what of it is known
 	Waited float64 `json:"waited_seconds"` // for others, as far as collectives show it
 	Calls  float64 `json:"calls"`
+}
+
+// Answers says that all ranks run and answer: they can be asked for their sites without a wait for those that don't.
+func (r *Report) Answers() bool {
+	return r.Job.Ended == nil && !slices.ContainsFunc(r.Ranks, func(of Rank) bool { return of.silent() || of.ended() })
 }
 
 // Locate has the verdict's sentence say from where ranks have called what it names: as calls under way show it, or

@@ -35,3 +35,13 @@ func TestSentenceHasTheLine(t *testing.T) {
 		assert.Equal(t, c.want, c.r.Verdict.Text, name)
 	}
 }
+
+// One rank that doesn't answer, or is over, would have all others waited for.
+func TestAnswers(t *testing.T) {
+	rank := func(state string) *Report {
+		return &Report{Ranks: []Rank{{State: "up"}, {Rank: 1, State: state}}}
+	}
+	assert.True(t, rank("up").Answers())
+	assert.False(t, rank("late").Answers())
+	assert.False(t, rank("ended").Answers())
+}

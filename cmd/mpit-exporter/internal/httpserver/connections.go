@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -13,8 +14,27 @@ import (
 // thisHost is the address of all that ask from this machine: any of its users has all of its addresses.
 const thisHost = "this host"
 
-// addresses tells clients apart by this machine's addresses (net.InterfaceAddrs, which takes some 35 µs).
+// addresses tells clients apart by this machine's addresses.
 type addresses func() ([]net.Addr, error)
+
+// remembered asks for addresses (net.InterfaceAddrs) once a minute, or whoever opens connection after connection has the
+// kernel list all interfaces for each. It is safe for concurrent use.
+func remembered(ask addresses) addresses {
+	var mu sync.Mutex
+	var known []net.Addr
+	var at time.Time
+	return func() ([]net.Addr, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); now.Sub(at) > time.Minute {
+			if all, err := ask(); err == nil {
+				known = all
+			}
+			at = now
+		}
+		return known, nil
+	}
+}
 
 // isOwn says whether an address is one of this machine's.
 func (a addresses) isOwn(ip netip.Addr) bool {

@@ -64,7 +64,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err := c.Registerer.Register(refused); err != nil {
 		return nil, fmt.Errorf("metric of refused requests: %w", err)
 	}
-	s, from := &Server{logger: c.Logger}, addresses(net.InterfaceAddrs)
+	s, from := &Server{logger: c.Logger}, remembered(net.InterfaceAddrs)
 	c.Names = append(ownNames(ctx), c.Names...)
 	p := pages{c, newAdmission(c.MaxRequests, answerBytes, from, refused), s.ready.Load}
 	handler, err := p.mux()
