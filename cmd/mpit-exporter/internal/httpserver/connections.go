@@ -17,7 +17,7 @@ const thisHost = "this host"
 // addresses tells clients apart by this machine's addresses.
 type addresses func() ([]net.Addr, error)
 
-// remembered asks for addresses (net.InterfaceAddrs) once a minute, or whoever opens connection after connection has the
+// remembered asks for addresses (net.InterfaceAddrs) once a minute, or whoever opens many connections would have the
 // kernel list all interfaces for each. It is safe for concurrent use.
 func remembered(ask addresses) addresses {
 	var mu sync.Mutex
