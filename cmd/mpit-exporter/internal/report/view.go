@@ -286,6 +286,9 @@ func (v *view) phases() section {
 		if p.Late != nil {
 			late = fmt.Sprintf("rank %d on %s, %s of the time", p.Late.Rank, p.Late.Node, units.Percent(p.Late.Share))
 		}
+		if p.Late != nil && p.Efficiency.Ranks > 2 { // it has most useful time, which is a hint
+			late = "probably " + late
+		}
 		s.Rows = append(s.Rows, row{Cells: append(cells, late), Parts: parts})
 	}
 	if note := v.report.HiddenBy(list); note != "" {
