@@ -24,12 +24,6 @@ type graph struct {
 	suspects suspects
 }
 
-// suspects are ranks that may be deadlocked. Until that is known no other one is named.
-type suspects map[*Rank]bool
-
-// allow says that a rank can be named.
-func (s suspects) allow(by *Rank) bool { return len(s) == 0 || s[by] }
-
 // group is a communicator, as far as its members are seen.
 type group struct {
 	*api.Comm

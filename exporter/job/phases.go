@@ -9,13 +9,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
 )
 
-// Phase is what ranks have done in the parts of their program to which MPI_Pcontrol gives one name.
-type Phase struct {
-	api.Phase              // of all ranks
-	Efficiency *Efficiency `json:"efficiency"`
-	Late       *LateRank   `json:"late,omitempty"` // absent: none stands out
-}
-
 // phases are the program's, those with most time first.
 func (r *Report) phases() (phases []Phase) {
 	in := map[string][]*Rank{}

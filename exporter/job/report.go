@@ -52,6 +52,28 @@ type Report struct {
 	suspects suspects
 }
 
+// Phase is what ranks have done in the parts of their program to which MPI_Pcontrol gives one name.
+type Phase struct {
+	api.Phase              // of all ranks
+	Efficiency *Efficiency `json:"efficiency"`
+	Late       *LateRank   `json:"late,omitempty"` // absent: none stands out
+}
+
+// Site is a place in the program from which a function of MPI is called on an object, of all ranks.
+type Site struct {
+	Called
+
+	From   string  `json:"from"`           // "function (file.c:12)", or what of it is known
+	Waited float64 `json:"waited_seconds"` // for others, as far as collectives show it
+	Calls  float64 `json:"calls"`
+}
+
+// suspects are ranks that may be deadlocked. Until that is known no other one is named.
+type suspects map[*Rank]bool
+
+// allow says that a rank can be named.
+func (s suspects) allow(by *Rank) bool { return len(s) == 0 || s[by] }
+
 // Job is what its ranks say of it.
 type Job struct {
 	ID        string     `json:"jobid"`
@@ -144,40 +166,6 @@ func Read(text []byte) (*Report, error) {
 	}
 	return r, nil
 }
-
-// Written is the report as files have it: each rank has its functions, and calls don't have their ranks.
-func (r *Report) Written() *Report {
-	of := r.WithRanks(0)
-	of.Ranks, of.Phases = slices.Clone(r.Ranks), r.phases()
-	by := map[who]map[string]float64{}
-	for i := range r.Calls {
-		c := &r.Calls[i]
-		for rank, seconds := range c.ranks {
-			if by[rank] == nil {
-				by[rank] = map[string]float64{}
-			}
-			by[rank][c.Function] += seconds
-		}
-	}
-	for i := range of.Ranks {
-		to := &of.Ranks[i]
-		var all []FunctionTime
-		for function, seconds := range by[to.who()] {
-			all = append(all, FunctionTime{function, seconds})
-		}
-		slices.SortFunc(all, func(a, b FunctionTime) int {
-			return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), strings.Compare(a.Function, b.Function))
-		})
-		if len(all) > 0 { // otherwise the report was read, and has them
-			to.Functions = all[:min(len(all), mostFunctions)]
-		}
-	}
-	of.Locate()
-	return of
-}
-
-// mostFunctions is of how many functions a rank's time is written, those with most.
-const mostFunctions = 8
 
 // FunctionTime is a rank's time in a function, on all objects and of all threads, in seconds.
 type FunctionTime struct {

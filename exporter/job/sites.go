@@ -5,15 +5,6 @@ import (
 	"strings"
 )
 
-// Site is a place in the program from which a function of MPI is called on an object, of all ranks.
-type Site struct {
-	Called
-
-	From   string  `json:"from"`           // "function (file.c:12)", or what of it is known
-	Waited float64 `json:"waited_seconds"` // for others, as far as collectives show it
-	Calls  float64 `json:"calls"`
-}
-
 // Answers says that all ranks run and answer: they can be asked for their sites without a wait for those that don't.
 func (r *Report) Answers() bool {
 	return r.Job.Ended == nil && !slices.ContainsFunc(r.Ranks, func(of Rank) bool { return of.silent() || of.ended() })
