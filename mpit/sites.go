@@ -23,6 +23,8 @@ type Site struct {
 	// BuildID is the linker's id of the module's build, in hexadecimal digits. Empty: it has none, the rank can't read
 	// the file, or its agent is older.
 	BuildID string
+	// Peer is 1 + the rank in MPI_COMM_WORLD whom messages are sent to or received from. 0: none, any, or not counted.
+	Peer uint32
 }
 
 // Sites asks for all places that the program has called MPI from; none: they aren't counted (exec --calls=sites), or
@@ -46,5 +48,6 @@ func decodeSite(r *wire.Decoder, _ map[uint32]*Enum) (Site, int) {
 		Inside:   r.Duration("time of a call site"),
 		Bytes:    r.Word(),
 		BuildID:  text(r, "build id of a call site"),
+		Peer:     r.Uint32("peer of a call site"),
 	}, index
 }

@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
-	"github.com/google/pprof/profile"
-
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
+	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
@@ -107,8 +106,11 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 		return c.writeProfile(ctx, r, std)
 	}
 	if c.prometheus == "" && len(c.files) == 0 && r.Answers() {
-		if p, err := c.profile(ctx, r); err == nil { // else none is counted
-			r.Sites = client.SitesOf(p)
+		var list page.ReportList
+		if c.exporter.Of(r.Job.ID, r.Job.World, r.Job.User).Get(ctx, "report", "", "report", &list) == nil &&
+			len(list.Reports) == 1 {
+			r.Sites = list.Reports[0].Sites
+			new(client.Callers).NameSites(r)
 		}
 	}
 	switch c.output {
@@ -120,21 +122,15 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	return report.Text(r, std.Out, table.Columns(std.Out))
 }
 
-// profile asks for the profile of a job. Functions and lines that call MPI are looked up in the caller's own jobs only:
-// other users' ranks name files that are better not opened.
-func (c *reportCommand) profile(ctx context.Context, r *job.Report) (*profile.Profile, error) {
-	p, err := c.exporter.Of(r.Job.ID, r.Job.World, r.Job.User).Profile(ctx, "asking the exporter", "")
-	if err == nil && client.Own(uidOf(&r)) {
-		client.Symbolise(p)
-	}
-	return p, err
-}
-
-// writeProfile writes it to a file.
+// writeProfile writes the profile of a job. Functions and lines that call MPI are looked up in the caller's own jobs
+// only: other users' ranks name files that are better not opened.
 func (c *reportCommand) writeProfile(ctx context.Context, r *job.Report, std cli.Stdio) error {
-	p, err := c.profile(ctx, r)
+	p, err := c.exporter.Of(r.Job.ID, r.Job.World, r.Job.User).Profile(ctx, "asking the exporter", "")
 	if err != nil {
 		return err
+	}
+	if client.Own(uidOf(&r)) {
+		client.Symbolise(p)
 	}
 	f, err := os.Create(c.pprof)
 	if err != nil {

@@ -129,6 +129,7 @@ func (s *topState) take(reports []*job.Report) {
 			of := &r.Ranks[i]
 			of.Place = s.callers.Of(of.PID, of.UID, of.Long)
 		}
+		s.callers.NameSites(r)
 		r.Locate()
 	}
 }

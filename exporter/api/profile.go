@@ -34,6 +34,7 @@ const (
 type place struct {
 	function, kind, object string
 	comm                   string // which communicator in all its members; empty: not known
+	peer                   uint32 // as mpit.Site has it
 	file
 	offset uint64
 }
@@ -58,7 +59,7 @@ func placesOf(r *rankSites) map[place]*placed {
 	all := map[place]*placed{}
 	for i := range r.sites {
 		s := &r.sites[i]
-		at := place{function: cmp.Or(clean.Label(s.Function), otherSites),
+		at := place{function: cmp.Or(clean.Label(s.Function), otherSites), peer: s.Peer,
 			file: file{clean.Path(s.Module), clean.Label(s.BuildID)}, offset: s.Offset}
 		if at.module == "" {
 			at.offset = 0 // nobody else has the same address
@@ -138,7 +139,8 @@ func profileOf(ranks []rankSites, now time.Time) *profile.Profile {
 
 func comparePlaces(a, b place) int {
 	return cmp.Or(cmp.Compare(a.module, b.module), cmp.Compare(a.build, b.build), cmp.Compare(a.offset, b.offset),
-		cmp.Compare(a.function, b.function), cmp.Compare(a.object, b.object), cmp.Compare(a.comm, b.comm))
+		cmp.Compare(a.function, b.function), cmp.Compare(a.object, b.object), cmp.Compare(a.comm, b.comm),
+		cmp.Compare(a.peer, b.peer))
 }
 
 // maker puts a profile together.
@@ -161,6 +163,9 @@ func (m *maker) add(rank int, at place, p *placed) {
 	}
 	if label := map[string]string{"comm": "communicator", "win": "window"}[at.kind]; at.kind != "" {
 		s.Label[cmp.Or(label, at.kind)] = []string{cmp.Or(at.object, mapping.Unnamed)}
+	}
+	if at.peer > 0 {
+		s.Label["peer"] = []string{strconv.Itoa(int(at.peer - 1))}
 	}
 	m.Sample = append(m.Sample, s)
 }

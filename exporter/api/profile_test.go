@@ -47,7 +47,7 @@ func lines(t *testing.T, p *profile.Profile) []string {
 				line += " from " + from.Line[0].Function.Name
 			}
 		}
-		for _, name := range []string{"rank", "communicator", "window", "file"} {
+		for _, name := range []string{"rank", "communicator", "window", "file", "peer"} {
 			line += " " + strings.Join(s.Label[name], "")
 		}
 		all = append(all, strings.Join(strings.Fields(line+" "+fmt.Sprint(s.Value)), " "))
@@ -66,9 +66,13 @@ func TestProfile(t *testing.T) {
 	part.Object, bridge.Object = 2, 3
 	file.Function, file.Bind, file.Object, file.Bytes = "MPI_File_write", mpit.BindFile, 4, 9
 	gone := mpit.Site{Function: "MPI_Send", Bind: mpit.BindComm, Object: 77, Offset: 5, Calls: 1, Bytes: 3}
+	to := mpit.Site{Function: "MPI_Send", Bind: mpit.BindComm, Object: 1, Module: "/bin/app", Offset: 128, Calls: 1, Peer: 1}
+	other := to
+	other.Peer = 2
 	p := profileOf(ranksWith(
 		[]mpit.Site{{Calls: 1, Bytes: 1}, at(barrier, 64, 5), at(barrier, 64, 2), at(barrier, 99, 8), at(empty, 32, 4),
-			at(part, 16, 7), at(bridge, 8, 7), at(file, 4, 1), gone, {Function: "MPI_Test", Module: "/lib/x.so", Offset: 1}},
+			at(part, 16, 7), at(bridge, 8, 7), at(file, 4, 1), gone, {Function: "MPI_Test", Module: "/lib/x.so", Offset: 1},
+			to, other, to},
 		[]mpit.Site{at(barrier, 64, 3), at(empty, 32, 1), at(part, 16, 1), at(bridge, 8, 1)},
 	), time.Unix(1, 0))
 	assert.Equal(t, []string{
@@ -80,6 +84,8 @@ func TestProfile(t *testing.T) {
 		"MPI_Allreduce from /bin/app 0 world [1 4 0 0]", // without data
 		"MPI_Barrier from /bin/app 0 world [4 7 4 0]",   // two threads; beyond rank 1
 		"MPI_Barrier from /bin/app 0 world [2 8 0 0]",   // the other one isn't there
+		"MPI_Send from /bin/app 0 world 0 [2 0 0 0]",
+		"MPI_Send from /bin/app 0 world 1 [1 0 0 0]",
 		"MPI_Barrier from /bin/app 1 bridge [2 1 0 0]",
 		"MPI_Barrier from /bin/app 1 part [2 1 0 0]",
 		"MPI_Allreduce from /bin/app 1 world [1 1 0 0]",
@@ -87,6 +93,25 @@ func TestProfile(t *testing.T) {
 	}, lines(t, p))
 	assert.Equal(t, uint64(imageBase+64-1), p.Sample[6].Location[1].Address, "the call, not what is behind it")
 	assert.Empty(t, profileOf(ranksWith(nil), time.Unix(1, 0)).Sample)
+}
+
+// The sites at which most is waited, of all ranks and communicators of a name together.
+func TestMostWaited(t *testing.T) {
+	at := func(offset uint64, inside time.Duration) mpit.Site {
+		return mpit.Site{Function: "MPI_Barrier", Bind: mpit.BindComm, Object: 1, Module: "/bin/app", Offset: offset, Calls: 2,
+			Inside: inside, BuildID: "aa"}
+	}
+	send := mpit.Site{Function: "MPI_Send", Bind: mpit.BindComm, Object: 1, Module: "/bin/app", Calls: 1, Inside: 99, Peer: 1}
+	ranks := ranksWith(
+		[]mpit.Site{at(1, 3*time.Second), at(2, time.Second), at(3, time.Second), at(9, time.Second), send},
+		[]mpit.Site{at(1, time.Second), at(2, time.Second), at(3, 4*time.Second)})
+	site := func(offset uint64, waited float64) Site {
+		return Site{Function: "MPI_Barrier", Kind: "comm", Object: "world", Module: "/bin/app", Offset: offset, BuildID: "aa",
+			Calls: 4, Waited: waited}
+	}
+	assert.Equal(t, []Site{site(3, 3), site(1, 2)}, mostWaited(ranks, 5))
+	assert.Equal(t, []Site{site(3, 3)}, mostWaited(ranks, 1))
+	assert.Empty(t, mostWaited(nil, 5))
 }
 
 // A file is known by its build too: the same offset in another build is other code.

@@ -2,9 +2,11 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -24,6 +26,53 @@ var (
 	errNoSites  = errors.New("no call site has been counted: start the program with exec --calls=sites")
 	errOldAgent = errors.New("its agent is older and doesn't count call sites")
 )
+
+// Site is calls of a function on an object from one place in the program, of all ranks of an MPI_COMM_WORLD.
+type Site struct {
+	Function string `json:"function"`
+	Kind     string `json:"kind,omitempty"`   // of the object; absent: none
+	Object   string `json:"object,omitempty"` // its name
+	// Module is the file of the code that calls, and Offset where in it the call returns to; absent: not known. BuildID is
+	// of the file, absent where it has none.
+	Module  string  `json:"module,omitempty"`
+	Offset  uint64  `json:"offset,omitempty"`
+	BuildID string  `json:"build_id,omitempty"`
+	Waited  float64 `json:"waited_seconds"` // since MPI_Init, for others, as far as collectives show it
+	Calls   float64 `json:"calls"`
+}
+
+// MostWaited asks ranks of one MPI_COMM_WORLD for the few sites at which most time was waited. Ranks that don't answer
+// have none.
+func MostWaited(ctx context.Context, ranks []Connected, most int) []Site {
+	asked, _ := readSites(ctx, ranks)
+	return mostWaited(asked, most)
+}
+
+func mostWaited(asked []rankSites, most int) (sites []Site) {
+	all := make([]map[place]*placed, len(asked))
+	for i := range asked {
+		all[i] = placesOf(&asked[i])
+	}
+	await(all)
+	sum := map[place]*Site{}
+	for _, of := range all {
+		for at, p := range of {
+			if at.comm, at.peer = "", 0; sum[at] == nil {
+				sum[at] = &Site{Function: at.function, Kind: at.kind, Object: at.object, Module: at.module,
+					Offset: at.offset, BuildID: at.build}
+			}
+			sum[at].Calls += float64(p.calls)
+			sum[at].Waited += time.Duration(p.waited).Seconds()
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(sum), comparePlaces) {
+		if sum[at].Waited > 0 {
+			sites = append(sites, *sum[at])
+		}
+	}
+	slices.SortStableFunc(sites, func(a, b Site) int { return cmp.Compare(b.Waited, a.Waited) })
+	return sites[:min(len(sites), most)]
+}
 
 // servePprof answers with the profile of the one MPI_COMM_WORLD that is meant.
 func (h *handler) servePprof(w http.ResponseWriter, req *http.Request, which Selector) {

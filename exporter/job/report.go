@@ -61,11 +61,9 @@ type Phase struct {
 
 // Site is a place in the program from which a function of MPI is called on an object, of all ranks.
 type Site struct {
-	Called
+	api.Site
 
-	From   string  `json:"from"`           // "function (file.c:12)", or what of it is known
-	Waited float64 `json:"waited_seconds"` // for others, as far as collectives show it
-	Calls  float64 `json:"calls"`
+	From string `json:"from"` // "function (file.c:12)", or what of it is known
 }
 
 // suspects are ranks that may be deadlocked. Until that is known no other one is named.

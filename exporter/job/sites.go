@@ -27,8 +27,9 @@ func (r *Report) Locate() {
 		add(Called{Function: p.Call, Object: p.Object}, p.From)
 	}
 	for _, s := range r.Sites {
-		if _, under := from[s.where()]; !under {
-			from[s.where()] = s.From
+		call := Called{s.Function, s.Kind, s.Object}.where()
+		if _, under := from[call]; !under {
+			from[call] = s.From
 		}
 	}
 	for call, at := range from {

@@ -14,7 +14,10 @@ func TestSentenceHasTheLine(t *testing.T) {
 		return Rank{Rank: rank, State: "up", Place: place, Running: 20, Long: &api.LongCall{Function: "MPI_Allreduce",
 			Kind: "comm", Object: "residual"}}
 	}
-	site := Site{Called: Called{Function: "MPI_Allreduce", Kind: "comm", Object: "residual"}, From: "step (a.c:7)"}
+	at := func(function, object, from string) Site {
+		return Site{Site: api.Site{Function: function, Object: object}, From: from}
+	}
+	site := at("MPI_Allreduce", "residual", "step (a.c:7)")
 	const text = "ranks wait in MPI_Allreduce on residual for rank 2"
 	for name, c := range map[string]struct {
 		r    Report
@@ -23,11 +26,10 @@ func TestSentenceHasTheLine(t *testing.T) {
 		"a call under way": {Report{Ranks: []Rank{inCall(0, "main (a.c:9)"), inCall(1, "main (a.c:9)")}},
 			"ranks wait in MPI_Allreduce on residual at main (a.c:9) for rank 2"},
 		"from two places": {Report{Ranks: []Rank{inCall(0, "main (a.c:9)"), inCall(1, "main (a.c:10)")}}, text},
-		"where they have waited": {Report{Sites: []Site{site, {Called: site.Called, From: "last"}}},
+		"where they have waited": {Report{Sites: []Site{site, at("MPI_Allreduce", "residual", "last")}},
 			"ranks wait in MPI_Allreduce on residual at step (a.c:7) for rank 2"},
-		"code without a name": {Report{Sites: []Site{{Called: site.Called, From: "stencil+0x12"}}}, text},
-		"another call": {Report{Sites: []Site{{Called: Called{Function: "MPI_Allreduce"}, From: "main"},
-			{Called: Called{Function: "MPI_Allreduce", Object: "res"}, From: "main"}}}, text},
+		"code without a name": {Report{Sites: []Site{at("MPI_Allreduce", "residual", "stencil+0x12")}}, text},
+		"another call":        {Report{Sites: []Site{at("MPI_Allreduce", "", "main"), at("MPI_Allreduce", "res", "main")}}, text},
 	} {
 		c.r.Verdict.Text = text
 		c.r.Locate()

@@ -200,6 +200,7 @@ static void answer_sites(struct answering *a, uint32_t sequence, struct wire_rea
 		wire_word(&a->out, s->time_ns);
 		wire_word(&a->out, s->bytes);
 		wire_string(&a->out, *module != '\0' && private && !filter_came() ? build_of(&builds, module) : "");
+		wire_word(&a->out, s->peer < 0 ? 0 : (uint64_t)s->peer + 1);
 		wire_fill_length(&a->out, record);
 	}
 	wire_end(&a->out);

@@ -125,6 +125,7 @@ struct source_site {
 	const char *function; /* with MPI_; static storage. NULL: calls without a place, or none yet; but for them all is zero */
 	int bind;             /* kind of object that it names: BIND_NONE, BIND_COMM, BIND_WIN or BIND_FILE */
 	uint32_t object;      /* its number, which may have gone; 0: none, or one that the agent doesn't track */
+	int peer;             /* in MPI_COMM_WORLD, whom messages name; NO_PEER: nobody, not known, or not counted; ANY_PEER */
 	uintptr_t from;       /* address that the calls return to, in whatever has called MPI */
 	/*
 	 * For the agent's thread to say, at any time, what the code there is: 0: it has not looked; SITE_HERE: the program's

@@ -430,6 +430,7 @@ func encodeSites(e *wire.Encoder, seq uint32, sites []mpit.Site, first, page int
 		e.Word(uint64(s.Inside))
 		e.Word(s.Bytes)
 		e.String(s.BuildID)
+		e.Word(uint64(s.Peer))
 	})
 	e.Finish()
 }

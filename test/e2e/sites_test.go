@@ -91,16 +91,46 @@ func assertBuildID(tb testing.TB, exporter *harness.Exporter, run *harness.Run, 
 	assert.Equal(tb, hex.EncodeToString(note[16:]), p.Mapping[0].BuildID)
 }
 
+// assertPeers compares whom messages are for or from in the profile with what ranks of a ring do.
+func assertPeers(tb testing.TB, exporter *harness.Exporter, run *harness.Run, ranks int) {
+	tb.Helper()
+	body, _ := exporter.Get(tb, "/api/v1/pprof?jobid="+run.ID, "")
+	p, err := profile.ParseData(body)
+	require.NoError(tb, err)
+	messages := 0
+	for _, s := range p.Sample {
+		rank, err := strconv.Atoi(s.Label["rank"][0])
+		require.NoError(tb, err)
+		var want []string
+		switch function := s.Location[0].Line[0].Function.Name; {
+		case function == "MPI_Isend" && s.Label["communicator"][0] == "halo":
+			want = []string{strconv.Itoa((rank + 1) % ranks)}
+		case function == "MPI_Irecv" && s.Label["communicator"][0] == "halo":
+			want = []string{strconv.Itoa((rank + ranks - 1) % ranks)}
+		case function == "MPI_Send", function == "MPI_Recv", function == "MPI_Isend", function == "MPI_Irecv":
+			want = []string{strconv.Itoa(rank)}
+		case function != "MPI_Barrier":
+			continue
+		}
+		messages += len(want)
+		assert.Equal(tb, want, s.Label["peer"], "rank %d, %v", rank, s)
+	}
+	assert.GreaterOrEqual(tb, messages, 4*ranks)
+}
+
 // Calls and bytes of each place of the program, exactly, also of threads; and who waits at one, once a rank comes late.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	for _, mpi := range harness.Both(t) {
-		for _, threads := range []string{"0", "4"} {
+		for threads, mode := range map[string]string{"0": "--calls=sites", "4": "--calls=peers,sites"} {
 			t.Run(mpi.Name+", threads: "+threads, func(t *testing.T) {
 				exporter := suite.Exporter(t)
 				run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 4, Program: "sites.c",
-					Args: []string{harness.HoldDir, threads}, Socket: exporter.Socket, Exec: []string{"--calls=sites"}})
+					Args: []string{harness.HoldDir, threads}, Socket: exporter.Socket, Exec: []string{mode}})
 				run.AtHold(t, "done")
+				if mode == "--calls=peers,sites" {
+					assertPeers(t, exporter, run, 4)
+				}
 				got := callSites(t, exporter, run, "sites.c")
 				assertBuildID(t, exporter, run, suite.Program(t, mpi, "sites.c"))
 				before := map[int]map[site]siteCount{}
@@ -133,6 +163,24 @@ func TestSites(t *testing.T) {
 					nil).Wait(t)
 				assert.Regexp(t, `(?s)\nPlaces where ranks wait\nWAITED .*\n +\S+ +4 +MPI_Barrier +halo +main \(sites\.c:140\)\n`,
 					shown.Stdout)
+				shown = suite.Start(t, []string{suite.Binary(), "top", "--count=1", "--jobid=" + run.ID,
+					"--url=" + exporter.URL("")}, nil).Wait(t)
+				assert.Regexp(t, `(?s)\nWAITED IN ALL .*\n +\S+ +4 +MPI_Barrier +halo +main \(sites\.c:140\)\n`, shown.Stdout)
+				var page struct {
+					Reports []struct {
+						Sites []struct{ Function, From string }
+					}
+				}
+				exporter.GetJSON(t, "/api/v1/report?jobid="+run.ID, &page)
+				require.Len(t, page.Reports, 1)
+				assert.Condition(t, func() bool {
+					for _, s := range page.Reports[0].Sites {
+						if s.Function == "MPI_Barrier" && strings.Contains(s.From, "+0x") {
+							return true
+						}
+					}
+					return false
+				}, "the exporter names the file's offset: %v", page.Reports)
 				run.Finish(t, "late")
 			})
 		}

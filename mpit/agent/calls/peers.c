@@ -214,3 +214,14 @@ uint64_t peers_bytes(unsigned place)
 	}
 	return all;
 }
+
+int peers_of(uint64_t key, int rank)
+{
+	struct place place;
+
+	if (rank == calls_abi->any_source)
+		return ANY_PEER;
+	if (key_object(key) == 0 || !registry_place(key_slot(key), key_object(key), &place))
+		return NO_PEER;
+	return world_rank(&place.world, rank);
+}

@@ -38,4 +38,7 @@ int peers_rank(unsigned place);
 uint64_t peers_messages(unsigned place);
 uint64_t peers_bytes(unsigned place);
 
+/* The rank in MPI_COMM_WORLD of one of the communicator or window of a cell's key; NO_PEER: not known; ANY_PEER. */
+int peers_of(uint64_t key, int rank);
+
 #endif

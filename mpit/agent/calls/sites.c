@@ -3,6 +3,7 @@
 
 #include "asked.h"
 #include "functions.h"
+#include "peers.h"
 
 #define MOST_BINDINGS 8
 
@@ -23,35 +24,50 @@ void sites_open(void)
 /* ---- a call ---- */
 
 /* Where in a table the search for a site begins; the lower bits count. */
-static inline size_t place_of(const struct cell *cell, uintptr_t from)
+static inline size_t place_of(const struct cell *cell, uintptr_t from, uint32_t peer)
 {
-	return (size_t)(((uintptr_t)cell ^ (uint64_t)from << 20) * 0x9e3779b97f4a7c15u >> 32);
+	return (size_t)(((uintptr_t)cell ^ (uint64_t)from << 20 ^ (uint64_t)peer << 40) * 0x9e3779b97f4a7c15u >> 32);
 }
 
-static inline bool is_site(const struct site *s, const struct cell *cell, uintptr_t from)
+static inline bool is_site(const struct site *s, const struct cell *cell, uintptr_t from, uint32_t peer)
 {
-	return LIKELY(s->cell == cell) && LIKELY(atomic_load_explicit(&s->from, memory_order_relaxed) == from);
+	return LIKELY(s->cell == cell) && LIKELY(atomic_load_explicit(&s->from, memory_order_relaxed) == from) &&
+	       LIKELY(atomic_load_explicit(&s->peer, memory_order_relaxed) == peer);
 }
 
-/* In the thread's own table, found or made. */
-static struct site *find(struct block *b, const struct cell *cell, uintptr_t from)
+/* Where peers are counted, whom the message that has just been sent or received names. */
+static uint32_t peer_of(const struct block *b, const struct cell *cell)
+{
+	uint64_t key = !calls_state.peers ? 0 : block_cell_key(b, cell);
+
+	if (key_object(key) == 0 || functions[key_function(key)].bind != BIND_COMM ||
+	    functions[key_function(key)].names != NAMES_PEER)
+		return 0;
+	return SITE_PEER(atomic_load_explicit(&b->under_way.names, memory_order_relaxed));
+}
+
+/* In the thread's own table, found or made. Peers have half of it: of the others the sites are told without them. */
+static struct site *find(struct block *b, const struct cell *cell, uintptr_t from, uint32_t peer)
 {
 	struct site *s;
 	unsigned number;
 
-	for (size_t place = place_of(cell, from);; place++) {
+	for (size_t place = place_of(cell, from, peer);; place++) {
 		s = &b->sites[place & (SITES - 1)];
-		if (is_site(s, cell, from))
+		if (is_site(s, cell, from, peer))
 			return s;
 		if (atomic_load_explicit(&s->key, memory_order_relaxed) == 0)
 			break;
 	}
+	if (peer != 0 && b->sites_used >= SITES_MOST / 2)
+		return find(b, cell, from, 0);
 	if (b->sites_used == SITES_MOST || atomic_load_explicit(&made, memory_order_relaxed) >= SITES_OF_ALL ||
 	    (number = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed)) >= SITES_OF_ALL)
 		return &b->sites[SITES];
 	b->sites_used++;
 	s->cell = cell;
 	atomic_store_explicit(&s->from, from, memory_order_relaxed);
+	atomic_store_explicit(&s->peer, peer, memory_order_relaxed);
 	atomic_store_explicit(&s->key, block_cell_key(b, cell), memory_order_relaxed);
 	atomic_store_explicit(&numbered[number], s, memory_order_release);
 	return s;
@@ -65,7 +81,8 @@ static struct site *find(struct block *b, const struct cell *cell, uintptr_t fro
 static struct site *site_of(struct block *b, const struct cell *cell)
 {
 	uintptr_t frame = atomic_load_explicit(&b->under_way.frame, memory_order_relaxed);
-	struct site *s = find(b, cell, atomic_load_explicit(&b->under_way.from, memory_order_relaxed));
+	uint32_t peer = peer_of(b, cell);
+	struct site *s = find(b, cell, atomic_load_explicit(&b->under_way.from, memory_order_relaxed), peer);
 
 	for (int up = 0; up < MOST_BINDINGS; up++) {
 		uint32_t size = atomic_load_explicit(&s->frame, memory_order_relaxed);
@@ -73,7 +90,7 @@ static struct site *site_of(struct block *b, const struct cell *cell)
 
 		if (size <= SITE_HERE || !block_on_stack(b, from))
 			break;
-		s = find(b, cell, *from);
+		s = find(b, cell, *from, peer);
 	}
 	return s;
 }
@@ -112,6 +129,7 @@ bool call_counts_late(const struct call *c, uint64_t out, uint64_t in)
 	const struct block *b = calls_thread.block;
 	uint64_t bytes = out > in ? out : in;
 	uintptr_t from;
+	uint32_t peer;
 	struct site *s;
 
 	if (UNLIKELY(!calls_state.sites) ||
@@ -120,8 +138,9 @@ bool call_counts_late(const struct call *c, uint64_t out, uint64_t in)
 	if (UNLIKELY(b == NULL))
 		return count_slowly(c, bytes);
 	from = atomic_load_explicit(&b->under_way.from, memory_order_relaxed);
-	s = &b->sites[place_of(c->cell, from) & (SITES - 1)]; /* has no other thread's cell */
-	if (!is_site(s, c->cell, from) || UNLIKELY(atomic_load_explicit(&s->frame, memory_order_relaxed) > SITE_HERE))
+	peer = UNLIKELY(calls_state.peers) ? peer_of(b, c->cell) : 0;
+	s = &b->sites[place_of(c->cell, from, peer) & (SITES - 1)]; /* has no other thread's cell */
+	if (!is_site(s, c->cell, from, peer) || UNLIKELY(atomic_load_explicit(&s->frame, memory_order_relaxed) > SITE_HERE))
 		return count_slowly(c, bytes);
 	return count(s, c, bytes);
 }
@@ -139,14 +158,17 @@ static void read_site(size_t number, struct source_site *out)
 {
 	struct site *s = atomic_load_explicit(&numbered[number], memory_order_acquire);
 
-	*out = (struct source_site){ .number = number };
+	*out = (struct source_site){ .number = number, .peer = NO_PEER };
 	if (number == 0) {
 		add(&strayed, out);
 		for (const struct block *b = atomic_load_explicit(&blocks, memory_order_acquire); b != NULL; b = b->next)
 			add(&b->sites[SITES], out);
 	} else if (s != NULL) {
 		uint64_t key = atomic_load_explicit(&s->key, memory_order_relaxed);
+		uint32_t peer = atomic_load_explicit(&s->peer, memory_order_relaxed);
 
+		if (peer != 0)
+			out->peer = peers_of(key, (int)SITE_PEER(peer));
 		add(s, out);
 		out->function = functions[key_function(key)].name;
 		out->bind = functions[key_function(key)].bind;

@@ -371,18 +371,6 @@ static void tell_inside(struct inside_told *last, const struct moment_inside *m)
 	}
 }
 
-/* A communicator's or window's rank in the world. */
-static int peer_of(uint64_t key, int rank)
-{
-	struct place place;
-
-	if (rank == calls_abi->any_source)
-		return ANY_PEER;
-	if (key_object(key) == 0 || !registry_place(key_slot(key), key_object(key), &place))
-		return NO_PEER;
-	return world_rank(&place.world, rank);
-}
-
 static void tell_collective(const struct requested *r, const struct function *f, struct source_thread *out)
 {
 	if (r->names == 0 || key_object(r->key) == 0)
@@ -416,7 +404,7 @@ static void tell_requests(const struct block *b, const struct moment_inside *m, 
 		tag = (int)(r->names >> 32);
 		if (rank == calls_abi->proc_null)
 			continue;
-		peer = peer_of(r->key, rank);
+		peer = peers_of(r->key, rank);
 		if (peer == NO_PEER || (peer == ANY_PEER && open > 1))
 			return;
 		while (k < count && peers[k] != peer)
@@ -444,7 +432,7 @@ static void tell_names(const struct block *b, const struct moment_inside *m, str
 	case NAMES_NOBODY: break;
 	case NAMES_ROOT: out->root = rank < 0 ? -1 : rank; break;
 	case NAMES_PEER:
-		out->peer = peer_of(m->key, rank);
+		out->peer = peers_of(m->key, rank);
 		out->tag = tag < 0 ? -1 : tag;
 		break;
 	case NAMES_REQUESTS:

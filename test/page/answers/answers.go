@@ -120,6 +120,8 @@ func (j *Job) report(began time.Time) object {
 	if j.Kind != Unmeasured {
 		r["calls"] = calls(names, shares, ranks, seconds*float64(j.Ranks))
 		r["sizes"], r["messages"] = sizes(j.Ranks), messages(j.Ranks)
+		r["sites"] = []object{{"function": "MPI_Allreduce", "kind": "comm", "object": "residual", "waited_seconds": 431.2,
+			"calls": 52000, "module": "/opt/bin/solver", "offset": 4711, "from": "residual (solver.c:214)"}}
 	}
 	return r
 }

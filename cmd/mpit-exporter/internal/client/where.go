@@ -5,11 +5,8 @@ import (
 	"debug/dwarf"
 	"debug/elf"
 	"encoding/hex"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -23,13 +20,14 @@ import (
 // maxDebugInfo is how large a file's debugging information may be that is looked at: it is read whole.
 const maxDebugInfo = 256 << 20
 
-// Callers names the code that has made calls, and remembers what it has found. It is for one goroutine.
+// Callers names the code that has made calls, and remembers what it has found; nil names none. It is for one goroutine.
 type Callers struct {
 	found map[codeAt]string
 }
 
 type codeAt struct {
 	path   string
+	build  string // that the file must be of; empty: any
 	offset uint64
 }
 
@@ -44,23 +42,34 @@ func (r *Callers) OfRank(of *api.RankStatus) string {
 // Of names the code that has made a call, nil for none, of the ranks of whoever runs this: of others no file is opened
 // that they have named.
 func (r *Callers) Of(pid int, uid uint32, call *api.LongCall) string {
-	if call == nil || !Own(uid) {
+	if call == nil || r == nil || !Own(uid) {
 		return ""
 	}
-	return r.name(pid, call.Module, call.Offset)
+	return r.name(pid, codeAt{call.Module, "", call.Offset})
+}
+
+// NameSites names the code of a report's sites, likewise.
+func (r *Callers) NameSites(of *job.Report) {
+	for i := range of.Sites {
+		s := &of.Sites[i]
+		if first := &of.Ranks[0]; r != nil && Own(first.UID) {
+			s.From = cmp.Or(r.name(first.PID, codeAt{s.Module, s.BuildID, s.Offset}), s.From)
+		}
+	}
 }
 
 // name names the code that calls what returns to an offset in a file, as "function (file.c:12)" or what of it is
 // known, and "" if nothing is. pid is the process that has mapped the file, which may see other files than this one
 // does; 0: not known.
-func (r *Callers) name(pid int, path string, offset uint64) string {
-	if path == "" || offset == 0 {
+func (r *Callers) name(pid int, at codeAt) string {
+	if at.path == "" || at.offset == 0 {
 		return ""
 	}
 	if r.found == nil {
 		r.found = map[codeAt]string{}
 	}
-	at := codeAt{seenBy(pid, path), offset - 1} // the call itself: behind it another function may begin
+	at.path = seenBy(pid, at.path)
+	at.offset-- // the call itself: behind it another function may begin
 	name, known := r.found[at]
 	if !known {
 		name = caller(at)
@@ -86,6 +95,9 @@ func caller(at codeAt) string {
 		return ""
 	}
 	defer f.close()
+	if at.build != "" && at.build != f.buildID() {
+		return ""
+	}
 	name, file, line := f.at(at.offset)
 	where := filepath.Base(file) + ":" + strconv.Itoa(line)
 	switch {
@@ -127,41 +139,6 @@ func Symbolise(p *profile.Profile) {
 			l.Mapping.HasLineNumbers = l.Mapping.HasFilenames
 		}
 	}
-}
-
-// mostSites is how many places a report names.
-const mostSites = 5
-
-// SitesOf are the places of a profile of the API's at which most time was waited.
-func SitesOf(p *profile.Profile) (sites []job.Site) {
-	all := map[string]*job.Site{}
-	for _, s := range p.Sample {
-		if len(s.Location) < 2 || len(s.Value) < 3 {
-			continue
-		}
-		line := s.Location[1].Line[0]
-		of := job.Site{From: line.Function.Name}
-		of.Function = s.Location[0].Line[0].Function.Name
-		for _, object := range s.Label["communicator"] {
-			of.Kind, of.Object = "comm", object
-		}
-		if line.Function.Filename != "" {
-			of.From += fmt.Sprintf(" (%s:%d)", filepath.Base(line.Function.Filename), line.Line)
-		}
-		key := strings.Join([]string{of.Function, of.Object, of.From}, "\x00")
-		if all[key] == nil {
-			all[key] = &of
-		}
-		all[key].Calls += float64(s.Value[0])
-		all[key].Waited += float64(s.Value[2]) / 1e9
-	}
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if all[key].Waited > 0 {
-			sites = append(sites, *all[key])
-		}
-	}
-	slices.SortStableFunc(sites, func(a, b job.Site) int { return cmp.Compare(b.Waited, a.Waited) })
-	return sites[:min(len(sites), mostSites)]
 }
 
 // codeFile is a program's file or a library, and what it says of its code.

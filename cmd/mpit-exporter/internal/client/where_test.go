@@ -69,11 +69,11 @@ func TestCaller(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, offset := compiled(t, test.function, test.flags...)
 			var r Callers
-			assert.Regexp(t, test.want, r.name(0, path, offset))
-			assert.Regexp(t, test.want, r.name(os.Getpid(), path, offset), "as this process sees it")
-			assert.Regexp(t, test.want, r.name(1<<30, path, offset), "its process has gone")
+			assert.Regexp(t, test.want, r.name(0, codeAt{path, "", offset}))
+			assert.Regexp(t, test.want, r.name(os.Getpid(), codeAt{path, "", offset}), "as this process sees it")
+			assert.Regexp(t, test.want, r.name(1<<30, codeAt{path, "", offset}), "its process has gone")
 			require.NoError(t, os.Remove(path))
-			assert.Regexp(t, test.want, r.name(0, path, offset), "it is remembered")
+			assert.Regexp(t, test.want, r.name(0, codeAt{path, "", offset}), "it is remembered")
 		})
 	}
 }
@@ -101,6 +101,9 @@ func TestSymbolise(t *testing.T) {
 	assert.True(t, file.HasLineNumbers)
 	assert.False(t, none.HasLineNumbers)
 	assert.Equal(t, "0123456789abcdef", file.BuildID)
+	var r Callers
+	assert.NotEmpty(t, r.name(0, codeAt{path, "0123456789abcdef", offset}))
+	assert.Empty(t, r.name(0, codeAt{path, "0123456789abcdee", offset}), "another build")
 	assert.Empty(t, none.BuildID)
 }
 
@@ -119,8 +122,8 @@ func TestCallerAtTheEndOfAFunction(t *testing.T) {
 		}
 		for _, p := range f.Progs {
 			if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < p.Vaddr+p.Filesz {
-				assert.Equal(t, "second", r.name(0, path, s.Value-p.Vaddr+p.Off+s.Size))
-				assert.NotEqual(t, "second", r.name(0, path, s.Value-p.Vaddr+p.Off))
+				assert.Equal(t, "second", r.name(0, codeAt{path, "", s.Value - p.Vaddr + p.Off + s.Size}))
+				assert.NotEqual(t, "second", r.name(0, codeAt{path, "", s.Value - p.Vaddr + p.Off}))
 			}
 		}
 	}
@@ -135,14 +138,14 @@ func TestWhatHasNoSymbolsIsNowhere(t *testing.T) {
 	require.NoError(t, err)
 	var r Callers
 	for name, c := range map[string]codeAt{
-		"no file":           {filepath.Join(dir, "none"), 1},
-		"no program":        {text, 1},
-		"nobody writes":     {pipe, 1},
-		"a directory":       {dir, 1},
-		"not known":         {"", 0x1000},
-		"beyond its end":    {self, 1 << 40},
-		"at its very start": {self, 0},
+		"no file":           {filepath.Join(dir, "none"), "", 1},
+		"no program":        {text, "", 1},
+		"nobody writes":     {pipe, "", 1},
+		"a directory":       {dir, "", 1},
+		"not known":         {"", "", 0x1000},
+		"beyond its end":    {self, "", 1 << 40},
+		"at its very start": {self, "", 0},
 	} {
-		assert.Empty(t, r.name(0, c.path, c.offset), name)
+		assert.Empty(t, r.name(0, c), name)
 	}
 }

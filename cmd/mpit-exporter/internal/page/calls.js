@@ -1,4 +1,4 @@
-// Calls by their share of time, and calls under way.
+// Calls by their share of time, the places that wait most, and calls under way.
 
 import { inAddress, note } from "./address.js";
 import { fillBar, makeBar } from "./bar.js";
@@ -77,6 +77,24 @@ export class CallTable {
       (c) => JSON.stringify([c.function, c.kind, c.object]),
     );
     return (report.calls ?? []).length > 0;
+  }
+}
+
+// Sites are the places in the program where ranks wait most, of a job that counts them.
+export class Sites {
+  constructor() {
+    this.rows = new Rows(byId("site-table"), [
+      { name: "waited", title: "Waited", number: true, text: (s) => duration(s.waited_seconds) },
+      { name: "calls", title: "Calls", number: true, text: (s) => show(s.calls) },
+      what("Function"),
+      { name: "from", title: "Called from", text: (s) => plain(s.from) },
+    ]);
+  }
+
+  show(report) {
+    const sites = report.sites ?? [];
+    this.rows.show(sites, (s) => JSON.stringify([s.function, s.kind, s.object, s.module, s.offset]));
+    return sites.length > 0;
   }
 }
 

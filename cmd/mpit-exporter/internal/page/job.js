@@ -1,7 +1,7 @@
 // One job: what is to be said of it, and why.
 
 import { fillBar, makeBar } from "./bar.js";
-import { CallTable, UnderWay } from "./calls.js";
+import { CallTable, Sites, UnderWay } from "./calls.js";
 import { byId, element, plain, say, shape } from "./dom.js";
 import { Functions } from "./functions.js";
 import { nameOf, showState, stateClass } from "./jobs.js";
@@ -33,6 +33,7 @@ export class Job {
         },
       ],
       ["calls", new CallTable()],
+      ["sites", new Sites()],
       ["sizes", new Sizes(byId("sizes"))],
       ["peers", new Peers(byId("peers"))],
       ["levels", new Levels()],

@@ -78,3 +78,13 @@ func underWay(r *job.Report) grid {
 	}
 	return g
 }
+
+// sites are the places in the program where ranks have waited most since the job began.
+func sites(r *job.Report) grid {
+	g := grid{heads: []string{">WAITED IN ALL", ">CALLS", "FUNCTION", "ON", "FROM"}}
+	for _, at := range r.Sites {
+		g.rows = append(g.rows, cells(Usual, units.Duration(at.Waited), units.Number(at.Calls), at.Function, at.Object,
+			at.From))
+	}
+	return g
+}

@@ -223,6 +223,9 @@ func (v *View) details(r *job.Report, columns, lines int) (all []Line) {
 		}
 	}
 	add(underWay(r), max(lines/4, 2))
+	if lines > 30 {
+		add(sites(r), len(r.Sites))
+	}
 	calls := callsOf(r)
 	room := lines - len(all) - 2 // for rows: each table has a heading and an empty line above it
 	if len(calls.rows) > 0 {

@@ -564,6 +564,7 @@ int main(void)
 	test_persistent_sends_count_at_each_start();
 	test_an_object_freed_while_it_is_sent_on();
 	test_calls_have_the_place_they_are_made_from();
+	test_places_of_messages_have_their_peers();
 	test_calls_through_a_binding_have_the_programs_place();
 	test_sites_of_threads();
 	test_what_finds_no_place_is_counted_together();

@@ -109,6 +109,39 @@ void test_calls_have_the_place_they_are_made_from(void)
 	count_sites(false);
 }
 
+void test_places_of_messages_have_their_peers(void)
+{
+	const struct source_site *s[8];
+	uint64_t all = 0;
+	uint32_t comm;
+
+	calls_state.peers = true;
+	fake_rank_count = 2;
+	fake_ranks[0] = 3;
+	fake_ranks[1] = 7;
+	comm = make(BIND_COMM, 0x603);
+	count_sites(true);
+	for (int i = 0; i < 4; i++)
+		CHECK(MPI_Send(i % 2, 10, 1, 0x603) == 0 && MPI_Bcast(1, 1, 1, 0x603) == 0);
+	CHECK(on(comm, s, 8) == 3);
+	CHECK(is(s[0], "MPI_Send", 2, 20) && s[0]->peer == 3 && is(s[2], "MPI_Send", 2, 20) && s[2]->peer == 7);
+	CHECK(is(s[1], "MPI_Bcast", 4, 4) && s[1]->peer == NO_PEER);
+
+	/* With too many peers the place is known, without them. */
+	for (unsigned i = 0; i < SITES; i++)
+		CHECK(MPI_Send((intptr_t)i, 1, 1, 0x603) == 0);
+	look();
+	for (size_t i = 1; i < told_count; i++)
+		if (told[i].object == comm)
+			all += told[i].calls;
+	CHECK(all == 4 + 4 + SITES && told[0].calls == 0);
+	CHECK(calls_thread.block->sites_used <= SITES_MOST / 2 + 2);
+	freed(BIND_COMM, 0x603, comm);
+	count_sites(false);
+	calls_state.peers = false;
+	fake_rank_count = 0;
+}
+
 /* ---- behind a binding ---- */
 
 static uint32_t frame_bytes;
