@@ -73,6 +73,12 @@ func TestWhereTimeGoes(t *testing.T) {
 				"for a device"},
 		"off the CPU, for who knows what yet": {[]Rank{collectives(0, 80).kernel(99, 0), started}, []Call{two}, LateRanks,
 			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU"},
+		"late for little, proved": {[]Rank{collectives(0, 24).kernel(99, 0).member("halo", 2, 10),
+			collectives(1, 0).kernel(3, 0).member("halo", 2, 10)}, []Call{barrier(map[int]float64{0: 24, 1: 0})}, Healthy,
+			"healthy: 88 % useful; 12 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the " +
+				"CPU: it sleeps, or waits for a device"},
+		"late for little, perhaps without a core": {[]Rank{collectives(0, 24).kernel(99, 0).member("halo", 2, 10),
+			started.member("halo", 2, 10)}, []Call{barrier(map[int]float64{0: 24, 1: 0})}, Healthy, "healthy: 88 % useful"},
 		"perhaps on a GPU": {[]Rank{collectives(0, 80).kernel(99, 0), onGPU}, []Call{two}, LateRanks, "60 % useful; 40 " +
 			"% of " +
 			"the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU, perhaps on its GPU"},

@@ -225,6 +225,9 @@ func (r *Rank) does() string {
 	return cmp.Or(r.outside(), "is not blocked in MPI")
 }
 
+// offCPU is all that is known of a rank which may want a core that it doesn't get.
+const offCPU = "is off the CPU"
+
 // outside is what keeps a rank out of MPI; "": that isn't known.
 func (r *Rank) outside() string {
 	on, known := r.onCore()
@@ -238,8 +241,8 @@ func (r *Rank) outside() string {
 		return "is off the CPU, perhaps on its GPU"
 	case (off || away) && r.CPU != nil && r.CPU.In != "":
 		return "is in " + mapping.OneLine(r.CPU.In)
-	case off && !queueKnown: // it may want a core that it doesn't get
-		return "is off the CPU"
+	case off && !queueKnown:
+		return offCPU
 	case off:
 		return "is off the CPU: it sleeps, or waits for a device"
 	case away:
