@@ -71,33 +71,27 @@ func bucketsOnPage(t require.TestingT, families []*dto.MetricFamily, name string
 	return all
 }
 
-// Sizes are in bytes wherever they go: their native histograms' zero bucket ends at a byte, of a rank and of the ranks
-// of a node together.
+// Sizes are in bytes wherever they go: their native histograms' zero bucket ends at a byte.
 func TestPagesOfSizes(t *testing.T) {
-	for _, rank := range []mapping.RankMode{mapping.RankKeep, mapping.RankNode} {
-		t.Run(string(rank), func(t *testing.T) {
-			n := startNode(t, Config{Mapper: withRules(t, rules.Rule{Match: rules.Match{Name: "mpit_call_size_*"},
-				Rank: rank}).Mapper})
-			cfg := small("1", 0)
-			cfg.Variables = append(cfg.Variables, mpittest.SizesVariable("mpit_call_size_MPI_Send", mpit.BindNone))
-			cfg.Values = append(cfg.Values, mpittest.Value{Name: "mpit_call_size_MPI_Send", Class: mpit.ClassAggregate,
-				Values: mpittest.Sizes(0, 1, 8, 1<<43)})
-			n.connect(mpittest.New(cfg))
-			families := decoded(t, n.Handler())
-			at := slices.IndexFunc(families, func(f *dto.MetricFamily) bool {
-				return f.GetName() == "mpit_call_size_bytes"
-			})
-			require.GreaterOrEqual(t, at, 0)
-			h := families[at].Metric[0].Histogram
-			assert.EqualValues(t, mapping.ExactSchema, h.GetSchema())
-			assert.Equal(t, 1.0, h.GetZeroThreshold())
-			assert.EqualValues(t, 2, h.GetZeroCount())
-			assert.Equal(t, 9+float64(1<<43), h.GetSampleSum())
-			require.Len(t, h.PositiveSpan, 2)
-			assert.EqualValues(t, 3, h.PositiveSpan[0].GetOffset(), "from 4 to 8 bytes")
-			assert.Equal(t, []int64{1, 0}, h.PositiveDelta)
-		})
-	}
+	n := startNode(t, Config{})
+	cfg := small("1", 0)
+	cfg.Variables = append(cfg.Variables, mpittest.SizesVariable("mpit_call_size_MPI_Send", mpit.BindNone))
+	cfg.Values = append(cfg.Values, mpittest.Value{Name: "mpit_call_size_MPI_Send", Class: mpit.ClassAggregate,
+		Values: mpittest.Sizes(0, 1, 8, 1<<43)})
+	n.connect(mpittest.New(cfg))
+	families := decoded(t, n.Handler())
+	at := slices.IndexFunc(families, func(f *dto.MetricFamily) bool {
+		return f.GetName() == "mpit_call_size_bytes"
+	})
+	require.GreaterOrEqual(t, at, 0)
+	h := families[at].Metric[0].Histogram
+	assert.EqualValues(t, mapping.ExactSchema, h.GetSchema())
+	assert.Equal(t, 1.0, h.GetZeroThreshold())
+	assert.EqualValues(t, 2, h.GetZeroCount())
+	assert.Equal(t, 9+float64(1<<43), h.GetSampleSum())
+	require.Len(t, h.PositiveSpan, 2)
+	assert.EqualValues(t, 3, h.PositiveSpan[0].GetOffset(), "from 4 to 8 bytes")
+	assert.Equal(t, []int64{1, 0}, h.PositiveDelta)
 }
 
 // Whatever becomes of communicators, connections, rules, limits and exporters: a page, in each of the ways in which
@@ -106,15 +100,8 @@ func TestPagesOfDistributions(t *testing.T) {
 	t.Parallel() // it computes while others wait
 	path := socketPath(t)
 	const family = "mpit_call_time_seconds"
-	cases := []struct {
-		rules []rules.Rule
-		rank  mapping.RankMode
-	}{
-		{nil, mapping.RankKeep},
-		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}},
-			mapping.RankKeep},
-		{[]rules.Rule{{Match: rules.Match{Class: rules.List{"timer"}}, Rank: mapping.RankNode}}, mapping.RankNode},
-	}
+	cases := [][]rules.Rule{nil,
+		{{Match: rules.Match{Class: rules.List{"timer"}}, Buckets: []float64{1e-6, 0.001, 3}}}}
 	type program struct {
 		*mpittest.Rank
 		comms   []uint32
@@ -129,7 +116,7 @@ func TestPagesOfDistributions(t *testing.T) {
 		rule, limited := 0, false
 		limits := rules.Limits{}
 		start := func(at time.Time) *node {
-			return startNodeAt(t, path, Config{Mapper: withRules(t, cases[rule].rules...).Mapper, Limits: limits},
+			return startNodeAt(t, path, Config{Mapper: withRules(t, cases[rule]...).Mapper, Limits: limits},
 				withClock(clock), startedAt(at))
 		}
 		n := start(testTime)
@@ -191,8 +178,7 @@ func TestPagesOfDistributions(t *testing.T) {
 					}
 				}
 				for k := int32(-30); k <= 13; k++ {
-					if want := p.counted[k]; cases[rule].rank != mapping.RankNode &&
-						(got[k] > want || got[k] < want && !limited) {
+					if want := p.counted[k]; got[k] > want || got[k] < want && !limited {
 						rt.Fatalf("rank %d has %d durations in bucket %d, the page %d", i, want, k, got[k])
 					}
 				}
@@ -270,7 +256,7 @@ func TestPagesOfDistributions(t *testing.T) {
 				for _, p := range living() {
 					p.anew = p.anew || (rule == 1) != (was == 1)
 				}
-				next := withRules(t, cases[rule].rules...)
+				next := withRules(t, cases[rule]...)
 				next.Limits = limits
 				require.NoError(rt, n.Reload(next))
 				clear(last) // bounds and labels are others
@@ -286,8 +272,8 @@ func TestPagesOfDistributions(t *testing.T) {
 				for _, p := range living() {
 					p.anew, p.counted = false, maps.Clone(p.all)
 				}
-				if cases[rule].rank != mapping.RankKeep || limited {
-					clear(last) // what is of several ranks begins at zero, and objects fold otherwise
+				if limited {
+					clear(last) // objects fold otherwise
 				}
 			},
 		})

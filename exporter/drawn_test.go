@@ -44,7 +44,7 @@ type drawn struct {
 // newDrawn returns one on which nothing stands, with what does not come onto it, by reason.
 func newDrawn() (p *drawn, dropped map[string]int) {
 	dropped = map[string]int{}
-	p = &drawn{Board: board.New(board.Config{Drop: func(reason string, n int) { dropped[reason] += n }})}
+	p = &drawn{Board: board.New(func(reason string, n int) { dropped[reason] += n })}
 	return p, dropped
 }
 

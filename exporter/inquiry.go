@@ -157,7 +157,7 @@ func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
 	default:
 		w.asking = false
 		var more int
-		w.rows, more = rs.categories.Replace(w.UID, w.rows, rows)
+		w.rows, more = rs.categories.Replace(w.uid, w.rows, rows)
 		exposition.CountMore(rs.drop, w.left, self.DroppedBound, over+more)
 	}
 }

@@ -32,7 +32,7 @@ func TestRemovedRankIsNotHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := newTestClock()
-			n := startNode(t, Config{}, withClock(clock), merging(t, mapping.RankNode))
+			n := startNode(t, Config{}, withClock(clock))
 			stays, r := mpittest.New(small("1", 0)), mpittest.New(small("1", 1))
 			n.connect(stays, r)
 			if name == "metric data" {

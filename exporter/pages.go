@@ -78,15 +78,13 @@ type page struct {
 }
 
 func newBoard(b *base) *board.Board {
-	now := func() time.Time { return b.now() } // which tests change
-	return board.New(board.Config{Drop: b.drop, Budgets: b.budgets, Now: now, Panicked: b.panicked})
+	return board.New(b.drop)
 }
 
 // recover turns a panic while the page is being made into an error; the page is made anew. It is to be deferred.
 func (p *page) recover(err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("exporter: making the page: panic: %v", v)
-		p.board.Close() // it is half done
 		p.board = newBoard(p.base)
 		p.log.Error("panic while making the page; please report it", "panic", v, "stack", string(debug.Stack()))
 	}

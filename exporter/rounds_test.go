@@ -709,3 +709,16 @@ func TestLastSamplesInFlightAreBounded(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return inFlight(n) == 0 }, longest, time.Millisecond)
 }
+
+// A page that could not be made is made anew.
+func TestPanicWhileThePageIsMade(t *testing.T) {
+	n := startNode(t, Config{})
+	n.connect(mpittest.New(small("1", 0)), mpittest.New(small("1", 1)))
+	want, used := n.calls(), n.budgets.Used(nil)
+	n.page().board.Page = nil
+	_, done, err := n.Gather(t.Context())
+	done()
+	require.ErrorContains(t, err, "exporter: making the page: panic")
+	assert.Equal(t, want, n.calls())
+	assert.Equal(t, used, n.budgets.Used(nil))
+}

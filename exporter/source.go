@@ -158,21 +158,16 @@ func (s source) values(which api.Selector, of api.Bounds) api.ValueList {
 			}
 		}
 	})
-	each := func(do func(s *api.Shown) (done bool)) {
-		seen := map[*world]bool{}
+	each := func(do func(s *api.Shown)) {
 		batch := func(rest []chosen) []chosen {
 			p := e.pages.page.Lock()
 			defer e.pages.page.Unlock()
 			for n := 0; len(rest) > 0 && n < copyBatch; rest = rest[1:] {
 				c := rest[0]
 				s := api.Shown{Rank: c.status}
-				s.Variables, s.Infos, s.Own = p.board.Of(&c.rank.Rank)
-				if !seen[c.rank.world] {
-					s.World, s.Together, _ = p.board.OfWorld(&c.rank.world.World)
-				}
-				if n += of.Count(&s); do(&s) {
-					seen[c.rank.world] = true
-				}
+				s.Variables, s.Infos, s.Series = p.board.Of(&c.rank.Rank)
+				n += of.Count(&s)
+				do(&s)
 			}
 			return rest
 		}
@@ -181,10 +176,7 @@ func (s source) values(which api.Selector, of api.Bounds) api.ValueList {
 		}
 	}
 	at, wanted := e.pages.committed(), map[uint32]int{}
-	each(func(s *api.Shown) bool {
-		wanted[s.Rank.UID] += of.Count(s)
-		return true
-	})
+	each(func(s *api.Shown) { wanted[s.Rank.UID] += of.Count(s) })
 	values := api.NewValues(at, of, wanted)
 	each(values.Add)
 	return values.List()

@@ -182,7 +182,8 @@ type worldID struct {
 // world is the ranks of one MPI_COMM_WORLD. They have the same categories, so one of them is asked: the lowest that
 // answers. It belongs to the registry, except what stands on the page, which never changes, and shared.
 type world struct {
-	board.World // its Dup is 0: no other uid has claimed it before under that name
+	board.WorldName // its Dup is 0: no other uid has claimed it before under that name
+	uid             uint32
 
 	ranks  int       // in the table
 	most   int       // of these, so far
@@ -217,13 +218,13 @@ func (ws *worlds) join(r *rank, here int) {
 		for ws.names[name] {
 			name.Dup++
 		}
-		w = &world{World: board.World{WorldName: name, UID: r.UID}, left: map[string]int{}}
+		w = &world{WorldName: name, uid: r.UID, left: map[string]int{}}
 		ws.names[name] = true
 		ws.byID[key] = w
 	}
 	w.ranks++
 	w.most, w.here = max(w.most, w.ranks), max(w.here, here)
-	r.world, r.World = w, &w.World
+	r.world = w
 }
 
 // unseen is how many ranks launchers have started here that have never connected.
@@ -244,7 +245,7 @@ func (ws *worlds) leave(r *rank) (last bool) {
 	if w.ranks--; w.ranks > 0 {
 		return false
 	}
-	delete(ws.byID, worldID{w.JobID, w.Name, w.UID})
+	delete(ws.byID, worldID{w.JobID, w.Name, w.uid})
 	delete(ws.names, w.WorldName)
 	return true
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -69,19 +68,6 @@ func TestAnotherUserClaimsARank(t *testing.T) {
 		connect(n)
 		assert.Equal(t, map[string]float64{alice: 10, mallory: 1e6}, n.calls())
 	})
-	t.Run("where the ranks of a world are shown together", func(t *testing.T) {
-		n := startNode(t, Config{}, merging(t, mapping.RankNode))
-		n.claiming(666, 1e6)
-		connect(n)
-		n.connect(mpittest.New(small("1", 1)))
-		assert.Equal(t, map[string]float64{
-			`mpit_calls_total{jobid="1",user="alice",world="0"}`: 21,
-			`mpit_calls_total{jobid="1",user="666",world="0"}`:   1e6,
-		}, n.calls())
-		list := valuesFrom(t, n, "?user=666")
-		require.Len(t, list.Together, 1)
-		assert.Equal(t, "666", list.Together[0].User)
-	})
 	t.Run("in the API", func(t *testing.T) {
 		n := startNode(t, Config{})
 		n.claiming(666, 1e6)
@@ -121,12 +107,12 @@ func TestUserIsTheKernelsWord(t *testing.T) {
 
 // Two uids with one name are one user to whoever reads the page; their series are not.
 func TestTwoUsersWithOneName(t *testing.T) {
-	n := startNode(t, Config{UserName: func(uint32) string { return "toor" }}, merging(t, mapping.RankNode))
+	n := startNode(t, Config{UserName: func(uint32) string { return "toor" }})
 	n.claiming(1, 7)
 	n.claiming(2, 8)
 	assert.Equal(t, map[string]float64{
-		`mpit_calls_total{jobid="1",user="toor",world="0"}`:         7,
-		`mpit_calls_total{dup="1",jobid="1",user="toor",world="0"}`: 8,
+		`mpit_calls_total{jobid="1",rank="0",user="toor",world="0"}`:         7,
+		`mpit_calls_total{dup="1",jobid="1",rank="0",user="toor",world="0"}`: 8,
 	}, n.calls())
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -61,9 +60,6 @@ func flat(t *testing.T, l *api.ValueList) map[string]float64 {
 		}
 		put(r.Variables, labels)
 	}
-	for _, w := range l.Together {
-		put(w.Variables, map[string]string{"jobid": w.JobID, "world": w.World, "user": w.User})
-	}
 	return flat
 }
 
@@ -95,8 +91,7 @@ func requireSame(t *testing.T, want, got map[string]float64) {
 // What is answered is what stands on the page, neither more nor less, whatever becomes of a rank.
 func TestValuesAreThoseOfThePage(t *testing.T) {
 	var none map[string]float64
-	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankKeep,
-		rules.Rule{Match: rules.Match{Name: "peak"}, Rank: mapping.RankNode}))
+	n := startNode(t, Config{}, everyTime)
 	requireSame(t, none, flat(t, valuesFrom(t, n, "")))
 
 	everything := mpittest.Everything()
@@ -121,9 +116,6 @@ func TestValuesAreThoseOfThePage(t *testing.T) {
 	same()
 	list := valuesFrom(t, n, "?jobid=1")
 	require.Len(t, list.Ranks, 2)
-	require.Len(t, list.Together, 1, "of the world, once")
-	assert.Equal(t, []string{"mpit_peak_highwatermark"}, metricsOf(list.Together[0].Variables))
-	assert.NotContains(t, metricsOf(list.Ranks[0].Variables), "mpit_peak_highwatermark")
 	n.kill(a) // it is late
 	same()
 	n.finish(b, mpit.EndFinalize)
@@ -179,23 +171,18 @@ func TestValuesOfAFamilyOfSeveralVariables(t *testing.T) {
 			Datatype: mpit.DatatypeUnsignedLongLong, DatatypeBytes: 8})
 		cfg.Values = append(cfg.Values, mpittest.Value{Name: name, Class: mpit.ClassCounter, Values: []any{i + 1}})
 	}
-	n := startNode(t, Config{}, everyTime, merging(t, mapping.RankNode,
-		rules.Rule{Match: rules.Match{Regexp: "calls_(?P<function>[a-z]+)"}, Name: "calls"}))
+	n := startNode(t, Config{Mapper: withRules(t,
+		rules.Rule{Match: rules.Match{Regexp: "calls_(?P<function>[a-z]+)"}, Name: "calls"}).Mapper}, everyTime)
 	n.connect(mpittest.New(cfg))
 	n.scrape()
 	list := valuesFrom(t, n, "")
-	check := func(metric string, variables []api.VariableValues) {
-		t.Helper()
-		got := map[string]string{}
-		for _, v := range variables {
-			assert.Equal(t, metric, v.Metric)
-			require.Len(t, v.Series, 1)
-			got[v.Name] = v.Series[0].Labels["function"] + " " + v.Series[0].Value
-		}
-		assert.Equal(t, map[string]string{"calls_send": "send 1", "calls_recv": "recv 2"}, got)
+	got := map[string]string{}
+	for _, v := range list.Ranks[0].Variables {
+		assert.Equal(t, "mpit_calls_total", v.Metric)
+		require.Len(t, v.Series, 1)
+		got[v.Name] = v.Series[0].Labels["function"] + " " + v.Series[0].Value
 	}
-	require.Len(t, list.Together, 1)
-	check("mpit_calls_total", list.Together[0].Variables)
+	assert.Equal(t, map[string]string{"calls_send": "send 1", "calls_recv": "recv 2"}, got)
 }
 
 func TestValuesGolden(t *testing.T) {
@@ -327,14 +314,14 @@ func TestValuesAreBounded(t *testing.T) {
 
 	g := n.lock()
 	shown := api.Shown{}
-	shown.Variables, shown.Infos, shown.Own = n.page().board.Of(&g.table.ordered[0].Rank)
+	shown.Variables, shown.Infos, shown.Series = n.page().board.Of(&g.table.ordered[0].Rank)
 	g.unlock()
 	one := map[uint32]int{0: maxValueSeries}
 	tight := api.NewValues(testTime, api.Bounds{Series: 2 + 1, Bytes: maxValueBytes}, one)
 	tight.Add(&shown)
 	assert.Equal(t, all-2, tight.List().Ranks[0].Cut)
 	assert.NotEmpty(t, tight.List().Ranks[0].Variables)
-	assert.False(t, tight.Add(&shown))
+	tight.Add(&shown)
 	assert.Equal(t, 1, tight.List().More)
 	tight = api.NewValues(testTime, api.Bounds{Series: maxValueSeries, Bytes: 513}, one)
 	tight.Add(&shown)

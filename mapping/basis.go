@@ -15,20 +15,16 @@ const (
 
 // Basis is what holds for every variable of which no rule says otherwise.
 type Basis struct {
-	Ranks    RankMode
 	Interval time.Duration // least time between two observations of a timer whose durations are estimated
 	Buckets  []float64     // of such timers' histograms, upper bounds in seconds
 	Exact    []float64     // the same of distributions of time
 	Sizes    []float64     // the same of distributions of sizes, in bytes
 }
 
-// NewBasis fills in defaults: "" is RankKeep, an interval of 0 is 10 s.
-func NewBasis(ranks RankMode, interval time.Duration) (*Basis, error) {
-	b := &Basis{Ranks: cmp.Or(ranks, RankKeep), Interval: cmp.Or(interval, defaultTimerInterval),
+// NewBasis fills in defaults: an interval of 0 is 10 s.
+func NewBasis(interval time.Duration) (*Basis, error) {
+	b := &Basis{Interval: cmp.Or(interval, defaultTimerInterval),
 		Buckets: DefaultBuckets(), Exact: powers(-20, 4), Sizes: powers(0, 26)}
-	if b.Ranks != RankKeep && b.Ranks != RankNode {
-		return nil, fmt.Errorf("rank of variables: %q is neither %s nor %s", b.Ranks, RankKeep, RankNode)
-	}
 	if b.Interval < 0 {
 		return nil, fmt.Errorf("timer interval %v is below zero", b.Interval)
 	}

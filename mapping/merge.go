@@ -1,6 +1,6 @@
 package mapping
 
-// Merge says how the values of several objects, elements or ranks become one.
+// Merge says how the values of several objects or elements become one.
 type Merge string
 
 // The ways to merge. What counts (counters, aggregates, timers) is always summed, unless it is MergeEach.
@@ -25,12 +25,3 @@ func (m Merge) Combine(a, b float64) float64 {
 	}
 	return a + b
 }
-
-// RankMode says whether a variable has a series for each rank, or one for all ranks of a job on this node.
-type RankMode string
-
-// The ways to treat ranks.
-const (
-	RankKeep RankMode = "keep"
-	RankNode RankMode = "node" // the series of all ranks of a world on this node become one, without the label rank
-)

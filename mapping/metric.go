@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"slices"
 	"time"
 )
 
@@ -67,8 +66,6 @@ type Series struct {
 	Histogram *Histogram // KindHistogram only
 	Valid     bool       // false: not read this time, leave it out
 	Lasting   bool       // counter, histogram, watermark: stays when the rank has ended or is late
-	Together             // with the same series of other ranks
-	Meaning   uint32     // stands for what the value is of: rules that change it make another series of it
 	Since     int64      // when the value was zero, in Unix nanoseconds; 0: not known
 
 	Labels []Label // object, state, peer or index, and what rules give; sorted by name. Not who the rank is.
@@ -81,23 +78,6 @@ func UnixNano(t time.Time) int64 {
 	}
 	return t.UnixNano()
 }
-
-// Together says what becomes of a series in several ranks. There are very many series, so that it is small; the zero
-// value is RankKeep and MergeSum.
-type Together struct {
-	Grouped bool  // the rank's Group shows the series; else it stands on the page for its rank
-	merge   uint8 // in merges
-}
-
-var merges = [...]Merge{MergeSum, MergeMax, MergeMin, MergeEach}
-
-// NewTogether makes one; "" is RankKeep or MergeSum.
-func NewTogether(ranks RankMode, merge Merge) Together {
-	return Together{ranks == RankNode && merge != MergeEach, uint8(max(0, slices.Index(merges[:], merge)))}
-}
-
-// Merge is how a Group makes one of several ranks' gauges. MergeEach: no Group has it.
-func (t Together) Merge() Merge { return merges[t.merge] }
 
 // Weight is as how many series Prometheus counts it: a histogram is as many as it has lines.
 func (s *Series) Weight() int {

@@ -19,6 +19,5 @@ type Properties struct {
 	Companion string
 	Buckets   []float64 // nil: those of Basis
 	Offset    bool
-	Rank      RankMode // "": that of Basis
 	Open      bool
 }

@@ -41,8 +41,6 @@ type Plain struct {
 	Objects   Merge      // of objects that share a name
 	Elements  Merge      // of elements, where they have no label
 	Nonzero   bool       // what is 0, and always has been, has no cell
-	Ranks     RankMode   // whether the ranks of a world have a series each
-	Across    Merge      // of ranks
 	Offset    bool       // the source starts anywhere: a handle counts from its first value
 	Open      bool       // to be opened, where that needs a request
 	Exact     bool       // a distribution
@@ -77,7 +75,7 @@ type Wanted struct {
 func (b *Basis) Become(set Properties, v *mpit.Variable) (Spec, Wanted, Reason) {
 	s := Spec{Labels: set.Labels, Buckets: set.Buckets, Plain: Plain{
 		Real: set.Class, Number: NumberOf(v.Datatype), Bits: 64, Scale: set.Unit.Scale * set.Scale,
-		Ranks: set.Rank, Open: set.Open, Unit: set.Unit.Base, Objects: MergeSum, Elements: MergeSum,
+		Open: set.Open, Unit: set.Unit.Base, Objects: MergeSum, Elements: MergeSum,
 	}}
 	if v.DatatypeBytes > 0 && v.DatatypeBytes < 8 && !v.Distribution {
 		s.Bits = uint(8 * v.DatatypeBytes)
@@ -92,9 +90,6 @@ func (b *Basis) Become(set Properties, v *mpit.Variable) (Spec, Wanted, Reason) 
 		s.Buckets = b.Buckets
 	}
 	s.Offset = set.Offset || v.OnRequest // of these, too, nobody knows what there was before the handle
-	if s.Ranks == "" {
-		s.Ranks = b.Ranks
-	}
 	if set.Object {
 		s.Label = BindLabel(v.Bind)
 	}
@@ -178,7 +173,7 @@ func (s *Spec) ofClass(set Properties, v *mpit.Variable) (sh shape, note string)
 	return sh, note
 }
 
-// merge applies what rules say of objects, elements and ranks to what the class says of itself.
+// merge applies what rules say of objects and elements to what the class says of itself.
 func (s *Spec) merge(set Properties) {
 	switch set.Merge {
 	case MergeEach:
@@ -188,7 +183,6 @@ func (s *Spec) merge(set Properties) {
 			s.Objects = set.Merge
 		}
 	}
-	s.Across = s.Objects // of a STATE the sum: the number of ranks that are in it
 	s.Separate = s.Separate || s.Objects == MergeEach
 	switch set.Elements {
 	case MergePeer, MergeIndex:
@@ -207,9 +201,6 @@ func (s *Spec) merge(set Properties) {
 	}
 	if s.Mode != ModeState && s.Label == "" {
 		s.Separate = false // not bound, or a rule says that all objects become one
-	}
-	if s.Across == MergeEach {
-		s.Ranks = RankKeep
 	}
 	s.Nonzero = set.Nonzero && !s.Numbered && s.Mode != ModeState
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
-	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -17,11 +16,10 @@ import (
 // ValueList is the answer to GET /api/v1/values: what stands on the page of metrics for the performance variables of
 // some ranks.
 type ValueList struct {
-	Time     time.Time     `json:"time"`               // when the page was brought up to date
-	Ranks    []RankValues  `json:"ranks"`              // sorted by jobid, world, user, rank
-	Together []WorldValues `json:"together,omitempty"` // where rules merge the ranks of a world: its series
-	More     int           `json:"more,omitempty"`     // ranks left out to bound the answer: ask for them by name
-	LeftOut  []LeftOut     `json:"left_out,omitempty"` // whose they are
+	Time    time.Time    `json:"time"`               // when the page was brought up to date
+	Ranks   []RankValues `json:"ranks"`              // sorted by jobid, world, user, rank
+	More    int          `json:"more,omitempty"`     // ranks left out to bound the answer: ask for them by name
+	LeftOut []LeftOut    `json:"left_out,omitempty"` // whose they are
 }
 
 // LeftOut is ranks of a user's that were left out of an answer.
@@ -40,16 +38,6 @@ type RankValues struct {
 	Rank      RankStatus       `json:"rank"`
 	Variables []VariableValues `json:"variables"`     // sorted by metric
 	Cut       int              `json:"cut,omitempty"` // series left out to bound the answer
-}
-
-// WorldValues is what stands on the page for the ranks of one MPI_COMM_WORLD together.
-type WorldValues struct {
-	JobID     string           `json:"jobid"`
-	World     string           `json:"world"`
-	User      string           `json:"user"`
-	Dup       int              `json:"dup,omitempty"`
-	Variables []VariableValues `json:"variables"`
-	Cut       int              `json:"cut,omitempty"`
 }
 
 // VariableValues is the series of one variable in one family.
@@ -125,46 +113,35 @@ type Shown struct {
 	Rank      RankStatus
 	Variables *mpit.Variables
 	Infos     []variables.Info
-	Own       []exposition.Shown
-	Together  []exposition.Shown // of its world; nil: there is no such thing, or it has been added
-	World     identity.Identity
+	Series    []exposition.Shown
 }
 
 // Count is how many series of a rank are wanted, and the rank.
 func (b *Bounds) Count(s *Shown) int {
 	n := 1
-	for _, all := range [...][]exposition.Shown{s.Own, s.Together} {
-		for i := range all {
-			if b.Of == nil || b.Of(&all[i]) {
-				n += all[i].Len()
-			}
+	for i := range s.Series {
+		if b.Of == nil || b.Of(&s.Series[i]) {
+			n += s.Series[i].Len()
 		}
 	}
 	return n
 }
 
-// Add adds a rank, and what is shown of its world. Without room for all of it, it adds nothing and returns false,
-// unless the rank is the first one of its user.
-func (v *Values) Add(s *Shown) bool {
+// Add adds a rank. Without room for all of it, it adds nothing, unless the rank is the first one of its user.
+func (v *Values) Add(s *Shown) {
 	room := v.rooms[s.Rank.UID]
 	if room == nil || room.begun && (v.of.Count(s) > room.series || room.bytes <= 0) {
 		v.list.More++
 		v.list.LeftOut = leaveOut(v.list.LeftOut, &s.Rank)
-		return false
+		return
 	}
 	room.begun = true
 	room.series--
 	room.bytes -= rankBytes
 	variables := newVariables(s.Variables, s.Infos)
 	r := RankValues{Rank: s.Rank}
-	r.Variables, r.Cut = variables.values(s.Own, &v.of, room)
+	r.Variables, r.Cut = variables.values(s.Series, &v.of, room)
 	v.list.Ranks = append(v.list.Ranks, r)
-	if s.Together != nil {
-		w := WorldValues{JobID: s.World.JobID, World: s.World.World, User: s.World.User, Dup: s.World.Dup}
-		w.Variables, w.Cut = variables.values(s.Together, &v.of, room)
-		v.list.Together = append(v.list.Together, w)
-	}
-	return true
 }
 
 // leaveOut adds a rank for which there is no room to those that there are none for.

@@ -221,8 +221,6 @@ func Libraries() []string {
 	return []string{mapping.OpenMPI, mapping.MPICH, mapping.MVAPICH, mapping.IntelMPI, mapping.CrayMPICH}
 }
 
-var rankModes = []mapping.RankMode{mapping.RankKeep, mapping.RankNode}
-
 // checkWord checks one of a few words; "" is not set.
 func checkWord[T ~string](key string, word T, known ...T) error {
 	if word == "" || slices.Contains(known, word) {

@@ -82,7 +82,6 @@ rules:
     name: x_${what}
     companion: x_$1_calls$$
     buckets: [1, 2]
-    rank: keep
   - match: {name: x_*_time}
     class: timer
     unit: us
@@ -94,7 +93,6 @@ rules:
     nonzero: true
     object: false
     offset: true
-    rank: node
     open: true
 `)
 	s := decide(rules, &mpit.Variable{Name: "x_bcast_time", Class: mpit.ClassSize})
@@ -105,7 +103,7 @@ rules:
 			"merge":    second,
 			"elements": second, "nonzero": second, "object": second, "companion": first, "buckets": first,
 			"offset": second,
-			"rank":   first, "open": second,
+			"open":   second,
 		}),
 		Properties: mapping.Properties{
 			Class: mpit.ClassTimer, Unit: mapping.Unit{Base: "s", Scale: 1e-6}, Scale: 2, Name: "x_time",
@@ -113,7 +111,7 @@ rules:
 			Labels: []mapping.Label{{Name: "function", Value: "bcast"}}, Variables: "x_…, one for each function",
 			Merge:    mapping.MergeSum,
 			Elements: mapping.MergePeer, Nonzero: true, Object: false,
-			Companion: "x_bcast_calls$", Buckets: []float64{1, 2}, Offset: true, Rank: mapping.RankKeep, Open: true,
+			Companion: "x_bcast_calls$", Buckets: []float64{1, 2}, Offset: true, Open: true,
 		},
 	}, s)
 

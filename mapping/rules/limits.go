@@ -55,12 +55,8 @@ func (l Limits) or(others Limits) Limits {
 	return l
 }
 
-// checkHead finds what is wrong with rank and limits.
-func (p *parsed) checkHead() []finding {
-	var found []finding
-	if err := checkWord("rank", p.Rank, rankModes...); err != nil {
-		found = append(found, finding{"rank", err})
-	}
+// checkLimits finds what is wrong with limits.
+func (p *parsed) checkLimits() (found []finding) {
 	defaults := defaultLimits
 	list := defaults.list()
 	for i, l := range p.Limits.list() {

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // Load reads rule files, and of directories all files that end in .yaml or .yml, in the order of their names; hidden
@@ -33,7 +30,7 @@ func Load(paths []string) (*Settings, error) {
 			p, found := parseFile(file, text)
 			problems = append(problems, found...)
 			s.Files = append(s.Files, file)
-			s.Rank, s.Limits = cmp.Or(s.Rank, p.Rank), s.Limits.or(p.Limits)
+			s.Limits = s.Limits.or(p.Limits)
 			s.Identity = append(s.Identity, p.Identity...)
 			before := len(s.Rules)
 			if s.Rules = append(s.Rules, p.Rules...); len(s.Rules) > maxRules && before <= maxRules && len(found) == 0 {
@@ -45,7 +42,7 @@ func Load(paths []string) (*Settings, error) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	s.Rank, s.Limits = cmp.Or(s.Rank, mapping.RankKeep), s.Limits.WithDefaults()
+	s.Limits = s.Limits.WithDefaults()
 	s.Rules = append(s.Rules, Defaults()...)
 	return s, nil
 }

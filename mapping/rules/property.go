@@ -27,7 +27,7 @@ type property struct {
 }
 
 // propertyCount is the number of entries in properties.
-const propertyCount = 16
+const propertyCount = 15
 
 // properties is all of them, in the order in which they are explained.
 var properties = [propertyCount]property{
@@ -127,8 +127,6 @@ var properties = [propertyCount]property{
 	},
 	byAgent(yesNo("offset", func(r *Rule) *bool { return r.Offset },
 		func(p *mapping.Properties) *bool { return &p.Offset })),
-	word("rank", func(r *Rule) mapping.RankMode { return r.Rank },
-		func(p *mapping.Properties) *mapping.RankMode { return &p.Rank }, rankModes...),
 	yesNo("open", func(r *Rule) *bool { return r.Open }, func(p *mapping.Properties) *bool { return &p.Open }),
 }
 

@@ -43,7 +43,7 @@ type Rule struct {
 	Name string `yaml:"name,omitempty"`
 	Help string `yaml:"help,omitempty"` // a sentence for HELP
 
-	Merge    mapping.Merge `yaml:"merge,omitempty"`    // of objects that share a name, and of ranks
+	Merge    mapping.Merge `yaml:"merge,omitempty"`    // of objects that share a name
 	Elements mapping.Merge `yaml:"elements,omitempty"` // of an array
 	// a series only once it is not 0; with elements peer or index, for each element
 	Nonzero *bool `yaml:"nonzero,omitempty"`
@@ -53,8 +53,7 @@ type Rule struct {
 	Companion string    `yaml:"companion,omitempty"`
 	Buckets   []float64 `yaml:"buckets,omitempty"` // of a histogram: upper bounds in seconds, or in bytes
 	// the source starts anywhere: count from the value at handle allocation
-	Offset *bool            `yaml:"offset,omitempty"`
-	Rank   mapping.RankMode `yaml:"rank,omitempty"` // default: that of Settings
+	Offset *bool `yaml:"offset,omitempty"`
 	// true: opened where agents open it on request only (mpit.Variable.OnRequest)
 	Open *bool `yaml:"open,omitempty"`
 }

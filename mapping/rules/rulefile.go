@@ -5,23 +5,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
 // File is what one rule file says.
 type File struct {
-	Rank     mapping.RankMode `yaml:"rank,omitempty"` // of variables for which no rule says it
-	Limits   Limits           `yaml:"limits,omitempty"`
-	Identity []Relabel        `yaml:"identity,omitempty"`
-	Rules    []Rule           `yaml:"rules,omitempty"`
+	Limits   Limits    `yaml:"limits,omitempty"`
+	Identity []Relabel `yaml:"identity,omitempty"`
+	Rules    []Rule    `yaml:"rules,omitempty"`
 }
 
 // Settings is what all files together say, and the shipped rules behind theirs.
 type Settings struct {
 	Files    []string // that were read
-	Rank     mapping.RankMode
-	Limits   Limits // with defaults
+	Limits   Limits   // with defaults
 	Identity []Relabel
 	Rules    []Rule
 }
@@ -80,7 +76,7 @@ func parseFile(name string, text []byte) (*parsed, Problems) {
 		at.What = f.err.Error()
 		problems = append(problems, at)
 	}
-	for _, f := range p.checkHead() {
+	for _, f := range p.checkLimits() {
 		note("", f)
 	}
 	for i := range p.Identity {

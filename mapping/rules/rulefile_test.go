@@ -22,7 +22,6 @@ func oneRule(lines string) string {
 
 func TestParseReadsAllKeys(t *testing.T) {
 	f, err := Parse("all.yaml", []byte(`# Everything.
-rank: keep
 limits: {series: 1000, series_per_job: 500, series_per_user: 600, series_per_rank: 50, series_per_variable: 10}
 identity:
   - source_labels: [env_SLURM_ARRAY_JOB_ID, jobid]
@@ -51,21 +50,19 @@ rules:
     companion: x_${function}_calls
     buckets: [0.001, 1, 1e3]
     offset: true
-    rank: node
     open: true
   - name: plain
 `))
 	require.NoError(t, err)
 	yes, no, thousand, dash, replacement := true, false, 1000.0, "-", "${1}_$2"
 	assert.Equal(t, &File{
-		Rank:   mapping.RankKeep,
 		Limits: Limits{1000, 500, 600, 50, 10},
 		Identity: []Relabel{{
-			Source: Source{"all.yaml", 5}, SourceLabels: []string{"env_SLURM_ARRAY_JOB_ID", "jobid"}, Separator: &dash,
+			Source: Source{"all.yaml", 4}, SourceLabels: []string{"env_SLURM_ARRAY_JOB_ID", "jobid"}, Separator: &dash,
 			Regex: `(\d+)-(.*)`, TargetLabel: "jobid", Replacement: &replacement,
 		}},
 		Rules: []Rule{{
-			Source: Source{"all.yaml", 11},
+			Source: Source{"all.yaml", 10},
 			Match: Match{
 				Library: List{"mpich", "mvapich"}, Version: ">=4.0 <5.1", Regexp: "x_(?P<function>.+)_time",
 				Class: List{"timer"},
@@ -74,8 +71,8 @@ rules:
 			Drop: &no, Class: "timer", Unit: "us", Scale: &thousand, Name: "x_time", Help: "Time in x.",
 			Merge: mapping.MergeSum, Elements: mapping.MergePeer,
 			Nonzero: &yes, Object: &no, Companion: "x_${function}_calls", Buckets: []float64{0.001, 1, 1000},
-			Offset: &yes, Rank: mapping.RankNode, Open: &yes,
-		}, {Source: Source{"all.yaml", 33}, Name: "plain"}},
+			Offset: &yes, Open: &yes,
+		}, {Source: Source{"all.yaml", 31}, Name: "plain"}},
 	}, f)
 	for i := range reflect.TypeFor[Rule]().NumField() {
 		assert.False(t, reflect.ValueOf(f.Rules[0]).Field(i).IsZero() && reflect.TypeFor[Rule]().Field(i).Name != "Source",
@@ -108,9 +105,9 @@ func TestMistakesInRuleFiles(t *testing.T) {
 			"2: cannot unmarshal !!int `2` into rules.Limits"},
 		"nothing in it": {"rules:\n", "1:7: rules has no value; write one, or take the key out"},
 		"empty list":    {"rules: []\n", "1:8: rules has no value; write one, or take the key out"},
-		"no UTF-8": {"rank: keep\n# \xff", " this is no YAML: invalid leading UTF-8 octet; mend the indentation, or put in " +
+		"no UTF-8": {"rules: [{drop: true}]\n# \xff", " this is no YAML: invalid leading UTF-8 octet; mend the indentation, or put in " +
 			"quotes what begins with * or holds a colon"},
-		"several documents": {"rank: keep\n---\nrank: node\n",
+		"several documents": {"rules: [{drop: true}]\n---\nlimits: {series: 5}\n",
 			"2:1: a second document begins here; take the --- out, or make it a file of its own"},
 		"star": {oneRule("match: {name: *_bytes}"), " this is no YAML: unknown anchor '_bytes' referenced; mend the " +
 			"indentation, or put in quotes what begins with * or holds a colon"},
@@ -119,6 +116,10 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"key in two places": {oneRule("name: a\nname: b"), "3: mapping key \"name\" already defined at line 2"},
 		"removed key": {oneRule("match: {category: coll}\ndrop: true"), "2: field category not found in type " +
 			"rules.Match; match by name instead; mpit-exporter list --category=NAME shows which names a category has"},
+		"removed way to treat ranks": {"rank: node\n" + oneRule("name: x\nrank: keep"), "1: field rank not found in type " +
+			"rules.File; each rank has series of its own; exec --calls=light leaves few of them (docs/capacity.md)\n" +
+			"4: field rank not found in type rules.Rule; each rank has series of its own; exec --calls=light leaves few of " +
+			"them (docs/capacity.md)"},
 		"number":        {oneRule("scale: fast"), "2: cannot unmarshal !!str `fast` into float64"},
 		"text":          {oneRule("help: [a]"), "2: cannot unmarshal !!seq into string"},
 		"list of words": {oneRule("match: {class: {timer: 1}}\ndrop: true"), "2: cannot unmarshal !!map into []string"},
@@ -168,9 +169,6 @@ func TestMistakesInRuleFiles(t *testing.T) {
 		"merge": {oneRule("merge: avg"), `2:10: merge "avg" is not known; write one of sum, max, min, each`},
 		"elements": {oneRule("elements: each"),
 			`2:13: elements "each" is not known; write one of sum, max, min, peer, index`},
-		"rank": {"rank: nodes\n" + oneRule("rank: rank"),
-			"1:7: rank \"nodes\" is not known; write one of keep, node\n" +
-				"3:9: rank \"rank\" is not known; write one of keep, node"},
 		"help": {oneRule("help: " + strings.Repeat("x", 301)),
 			"2:9: the help has 301 bytes; write at most 300"},
 		"buckets": {oneRule("class: timer\nbuckets: [1, 1]"),
@@ -277,10 +275,11 @@ func TestLargeFilesAreRefused(t *testing.T) {
 }
 
 func TestProblemsCanBeListed(t *testing.T) {
-	_, err := Parse("f.yaml", []byte("rank: x\n"))
+	_, err := Parse("f.yaml", []byte("limits: {series: -1}\n"))
 	var problems Problems
 	require.ErrorAs(t, err, &problems)
-	assert.Equal(t, Problems{{File: "f.yaml", Line: 1, Column: 7, What: `rank "x" is not known; write one of keep, node`}}, problems)
+	assert.Equal(t, Problems{{File: "f.yaml", Line: 1, Column: 18, What: "the limit is -1; write a number from 1 to " +
+		"1000000000, or leave it out for the default of 500000"}}, problems)
 }
 
 // files writes rule files into a new directory.
@@ -299,12 +298,11 @@ func TestLoad(t *testing.T) {
 	t.Run("defaults", func(t *testing.T) {
 		s, err := Load(nil)
 		require.NoError(t, err)
-		assert.Equal(t, &Settings{Rank: mapping.RankKeep, Limits: Limits{500_000, 200_000, 250_000, 20_000, 2_000},
-			Rules: Defaults()}, s)
+		assert.Equal(t, &Settings{Limits: Limits{500_000, 200_000, 250_000, 20_000, 2_000}, Rules: Defaults()}, s)
 	})
 	t.Run("files and directories in their order, the shipped rules last", func(t *testing.T) {
 		dir := files(t, map[string]string{
-			"own.conf": "rank: node\nrules: [{name: first}]\n",
+			"own.conf": "\nrules: [{name: first}]\n",
 			"d/20.yml": "rules: [{match: {name: c}, unit: s}]\nidentity: [{source_labels: [user], target_label: " +
 				"partition}]\n",
 			"d/10.yaml":            "rules: [{match: {name: b}, unit: s}]\nlimits: {series: 7}\n",
@@ -320,17 +318,15 @@ func TestLoad(t *testing.T) {
 		assert.Equal(t, Source{filepath.Join(dir, "d/10.yaml"), 1}, s.Rules[1].Source)
 		assert.Equal(t, Source{filepath.Join(dir, "d/20.yml"), 1}, s.Rules[2].Source)
 		assert.Equal(t, "defaults/calls.yaml", s.Rules[3].Source.File)
-		assert.Equal(t, mapping.RankNode, s.Rank)
 		assert.Equal(t, Limits{7, 200_000, 250_000, 20_000, 2_000}, s.Limits)
 		assert.Len(t, s.Identity, 1)
 	})
-	t.Run("the first file that sets a limit, or the rank, wins", func(t *testing.T) {
+	t.Run("the first file that sets a limit wins", func(t *testing.T) {
 		s, err := Load([]string{files(t, map[string]string{
-			"a.yaml": "rank: node\nlimits: {series: 10, series_per_job: 50}\n",
-			"b.yaml": "rank: keep\nlimits: {series: 11, series_per_rank: 6}\n",
+			"a.yaml": "limits: {series: 10, series_per_job: 50}\n",
+			"b.yaml": "limits: {series: 11, series_per_rank: 6}\n",
 		})})
 		require.NoError(t, err)
-		assert.Equal(t, mapping.RankNode, s.Rank)
 		assert.Equal(t, Limits{10, 50, 250_000, 6, 2_000}, s.Limits)
 	})
 	t.Run("rules of which an earlier one leaves nothing", func(t *testing.T) {
@@ -339,7 +335,7 @@ func TestLoad(t *testing.T) {
 		assert.NoError(t, err)
 	})
 	t.Run("all problems of all files", func(t *testing.T) {
-		dir := files(t, map[string]string{"a.yaml": "rank: x\n", "b.yaml": "rules: [{unit: x}]\n", "e/x": ""})
+		dir := files(t, map[string]string{"a.yaml": "limits: {series: -1}\n", "b.yaml": "rules: [{unit: x}]\n", "e/x": ""})
 		_, err := Load([]string{filepath.Join(dir, "b.yaml"), filepath.Join(dir, "none"), filepath.Join(dir, "e"),
 			dir})
 		require.Error(t, err)
@@ -348,7 +344,7 @@ func TestLoad(t *testing.T) {
 		assert.Contains(t, lines[0], "b.yaml:1:16: unit")
 		assert.Contains(t, lines[1], "none: stat: no such file or directory; give a rule file")
 		assert.Contains(t, lines[2], "e: no file in this directory ends in .yaml or .yml; give a rule file")
-		assert.Contains(t, lines[3], "a.yaml:1:7: rank")
+		assert.Contains(t, lines[3], "a.yaml:1:18: the limit")
 	})
 	t.Run("no regular file", func(t *testing.T) {
 		_, err := Load([]string{os.DevNull})

@@ -16,7 +16,11 @@ import (
 var removedKeys = map[string]string{
 	"field category not found in type rules.Match": "; match by name instead; mpit-exporter list --category=NAME " +
 		"shows which names a category has",
+	"field rank not found in type rules.Rule": oneEach,
+	"field rank not found in type rules.File": oneEach,
 }
+
+const oneEach = "; each rank has series of its own; exec --calls=light leaves few of them (docs/capacity.md)"
 
 // UnmarshalYAML reads one word or a list of them.
 func (l *List) UnmarshalYAML(n *yaml.Node) error {

@@ -92,7 +92,7 @@ func (c *cell) newSeries(from *seriesSlabs, state string) *mapping.Series {
 		slices.SortFunc(labels, func(a, b mapping.Label) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	s := from.series.one()
-	s.Metric, s.Labels, s.Together, s.Meaning = v.Metric, labels, mapping.NewTogether(v.Ranks, v.Across), v.meaning
+	s.Metric, s.Labels = v.Metric, labels
 	return s
 }
 

@@ -33,17 +33,12 @@ func TestWhatTheExamplesDo(t *testing.T) {
 			Verbosity: mpit.VerbosityMPIDevDetail}, "rule"},
 		{"developer-variables", mapping.MVAPICH, mpit.Variable{Name: "num_malloc_calls", Class: mpit.ClassCounter,
 			Verbosity: mpit.VerbosityTunerDetail}, "rule"},
-		{"wide-nodes", mapping.MPICH, mpit.Variable{Name: "x", Class: mpit.ClassLevel},
-			`mpit_x_level; by default node`},
-		{"wide-nodes", mapping.MPICH, mpit.Variable{Name: "unexpected_recvq_length", Class: mpit.ClassLevel},
-			`mpit_unexpected_recvq_length; rank keep`},
-		{"wide-nodes", mapping.OpenMPI, mpit.Variable{Name: "pml_monitoring_messages_count", Class: mpit.ClassSize,
-			Bind: mpit.BindComm}, `mpit_pml_monitoring_messages_total; elements sum; by default node`},
+		{"wide-nodes", mapping.MPICH, mpit.Variable{Name: "x", Class: mpit.ClassLevel}, `mpit_x_level`},
 		{"wide-nodes", mapping.OpenMPI, mpit.Variable{Name: "osc_monitoring_messages_sent_count",
 			Class: mpit.ClassSize, Bind: mpit.BindComm},
-			`mpit_osc_monitoring_messages_sent_total; elements sum; object false; by default node`},
+			`mpit_osc_monitoring_messages_sent_total; elements sum; object false`},
 		{"peers", mapping.OpenMPI, mpit.Variable{Name: "coll_monitoring_messages_size", Class: mpit.ClassSize,
-			Bind: mpit.BindComm}, `mpit_coll_monitoring_bytes_total; elements peer; rank keep`},
+			Bind: mpit.BindComm}, `mpit_coll_monitoring_bytes_total; elements peer`},
 		{"psm2-bytes", mapping.OpenMPI, mpit.Variable{Name: "mtl_psm2_tx_eager_bytes", Class: mpit.ClassCounter},
 			`mpit_mtl_psm2_tx_eager_bytes_total`},
 		{"psm2-bytes", mapping.OpenMPI, mpit.Variable{Name: "mtl_psm2_tx_eager_num", Class: mpit.ClassCounter},
@@ -78,7 +73,7 @@ func TestWhatTheExamplesDo(t *testing.T) {
 		t.Run(c.file+" "+c.v.Name, func(t *testing.T) {
 			s, err := rules.Load([]string{filepath.Join("../../examples/rules", c.file+".yaml")})
 			require.NoError(t, err)
-			m, err := variables.New(variables.Config{Rules: s.Rules, Rank: s.Rank})
+			m, err := variables.New(variables.Config{Rules: s.Rules})
 			require.NoError(t, err)
 			if c.v.Datatype = tDouble; c.v.Distribution {
 				c.v.Datatype = mpit.DatatypeUint64
@@ -91,15 +86,11 @@ func TestWhatTheExamplesDo(t *testing.T) {
 			}
 			got := metric.Name
 			decisions, _ := m.Explain(lib, c.v)
-			ranked := func(d rules.Decision) bool { return d.Property == "rank" }
 			for _, d := range decisions {
-				if slices.Contains([]string{"labels", "elements", "object", "buckets", "rank"}, d.Property) && d.By != rules.Agent {
+				if slices.Contains([]string{"labels", "elements", "object", "buckets"}, d.Property) && d.By != rules.Agent {
 					first, _, _ := strings.Cut(d.Value, ", ")
 					got += "; " + d.Property + " " + first
 				}
-			}
-			if s.Rank != mapping.RankKeep && !slices.ContainsFunc(decisions, ranked) {
-				got += "; by default " + string(s.Rank)
 			}
 			assert.Equal(t, c.want, got)
 		})

@@ -17,7 +17,7 @@ func mapperOf(t *testing.T, text string) *variables.Mapper {
 	t.Helper()
 	f, err := rules.Parse("f.yaml", []byte(text))
 	require.NoError(t, err)
-	m, err := variables.New(variables.Config{Rules: append(f.Rules, rules.Defaults()...), Rank: f.Rank})
+	m, err := variables.New(variables.Config{Rules: append(f.Rules, rules.Defaults()...)})
 	require.NoError(t, err)
 	return m
 }
@@ -40,7 +40,6 @@ func TestExplainSaysWhoDecided(t *testing.T) {
   companion: none
   buckets: [0.001, 1]
   offset: true
-  rank: node
   open: true
 `)
 	decisions, unsure := m.Explain(mapping.Library{Name: mapping.MPICH, Version: "4.1"}, mpit.Variable{
@@ -61,7 +60,6 @@ func TestExplainSaysWhoDecided(t *testing.T) {
 		{Property: "companion", By: "f.yaml:8", Value: "none"},
 		{Property: "buckets", By: "f.yaml:8", Value: "[0.001, 1]"},
 		{Property: "offset", By: "f.yaml:8", Value: "true"},
-		{Property: "rank", By: "f.yaml:8", Value: "node"},
 		{Property: "open", By: "f.yaml:8", Value: "true"},
 	}, decisions)
 	assert.Empty(t, unsure)

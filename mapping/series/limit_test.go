@@ -253,21 +253,6 @@ func TestFlood(t *testing.T) {
 	assert.Equal(t, 4000.0, sum)
 }
 
-// What takes nothing of a rank's room is not left out for lack of it.
-func TestSeriesOfTheNodeNeedNoRoomOfTheRank(t *testing.T) {
-	a := newAgent(on("x", mpit.ClassCounter, tULong))
-	a.object("a", 1)
-	a.object("b", 1)
-	r := newRank(t, rules.Rule{Match: rules.Match{Name: "n"}, Rank: mapping.RankNode})
-	limitTo(r, 10, mapping.ReasonRankOverLimit)
-	r.Update(a.sample())
-	limitTo(r, 1, mapping.ReasonRankOverLimit)
-	a.add(on("n", mpit.ClassCounter, tULong))
-	r.Update(a.after(time.Second).sample())
-	assert.Contains(t, show(r), "n_total{comm=b}")
-	assert.Empty(t, r.Dropped())
-}
-
 // Which objects have series of their own is a question of age, not of names, in a rank's first sample as well.
 func TestOldestObjectsKeepTheirSeries(t *testing.T) {
 	a := newAgent(on("v", mpit.ClassCounter, tULong))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
-	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -231,51 +230,6 @@ func TestNonzeroVariables(t *testing.T) {
 	again.Update(a.sample())
 	assert.Equal(t, m{"n_total{comm=c}": 12, "t_time_seconds sum": 0, "t_time_seconds count": 0, "t_total": 2},
 		show(again))
-}
-
-// Which ranks' series become one on a node, and how.
-func TestRankModes(t *testing.T) {
-	none := func(class mpit.Class, d mpit.Datatype) mpit.Variable {
-		return mpit.Variable{Name: "v", Class: class, Datatype: d}
-	}
-	for _, c := range []struct {
-		variable mpit.Variable
-		rule     rules.Rule
-		ranks    mapping.RankMode
-		merge    mapping.Merge
-	}{
-		{none(mpit.ClassLevel, tInt), rules.Rule{}, mapping.RankNode, mapping.MergeSum},
-		{none(mpit.ClassSize, tInt), rules.Rule{Rank: mapping.RankKeep}, mapping.RankKeep, mapping.MergeSum},
-		{none(mpit.ClassLevel, tInt), rules.Rule{Merge: mapping.MergeMax}, mapping.RankNode, mapping.MergeMax},
-		{none(mpit.ClassLevel, tInt), rules.Rule{Merge: mapping.MergeEach}, mapping.RankKeep, mapping.MergeEach},
-		{none(mpit.ClassPercentage, tDouble), rules.Rule{}, mapping.RankNode, mapping.MergeMax},
-		{none(mpit.ClassHighWatermark, tInt), rules.Rule{}, mapping.RankNode, mapping.MergeMax},
-		{none(mpit.ClassLowWatermark, tInt), rules.Rule{}, mapping.RankNode, mapping.MergeMin},
-		{none(mpit.ClassCounter, tULong), rules.Rule{Merge: mapping.MergeMax}, mapping.RankNode, mapping.MergeSum},
-		{none(mpit.ClassTimer, tDouble), rules.Rule{}, mapping.RankNode, mapping.MergeSum},
-		{none(mpit.ClassCounter, tULong), rules.Rule{Merge: mapping.MergeEach}, mapping.RankKeep, mapping.MergeEach},
-		{none(mpit.ClassState, tInt), rules.Rule{}, mapping.RankNode, mapping.MergeSum},
-		{none(mpit.ClassState, tInt), rules.Rule{Merge: mapping.MergeMax}, mapping.RankNode, mapping.MergeSum},
-		{none(mpit.ClassGeneric, tInt), rules.Rule{}, mapping.RankKeep, mapping.MergeEach},
-		{none(mpit.ClassGeneric, tInt), rules.Rule{Merge: mapping.MergeMax}, mapping.RankNode, mapping.MergeMax},
-	} {
-		mapper, err := variables.New(variables.Config{Rules: []rules.Rule{c.rule}, Rank: mapping.RankNode})
-		require.NoError(t, err)
-		r := NewRank(mapper, variables.Process{})
-		r.Update(newAgent(c.variable).sample())
-		require.Len(t, r.Series(), 1)
-		assert.Equal(t, c.ranks == mapping.RankNode, r.Series()[0].Grouped, "%s %+v", c.variable.Class, c.rule)
-		assert.Equal(t, c.merge, r.Series()[0].Merge(), "%s %+v", c.variable.Class, c.rule)
-	}
-	t.Run("keep, where nobody says anything", func(t *testing.T) {
-		r := newRank(t)
-		r.Update(newAgent(none(mpit.ClassLevel, tInt)).sample())
-		assert.False(t, r.Series()[0].Grouped)
-	})
-	t.Run("a word that is none", func(t *testing.T) {
-		_, err := variables.New(variables.Config{Rank: "all"})
-		assert.ErrorContains(t, err, "neither keep nor node")
-	})
 }
 
 // Each timer has the buckets that its rule gives.

@@ -208,11 +208,11 @@ func (p *plan) findRoom(v *variable, id cellID, at int) *cell {
 	switch {
 	case v.enter == refused:
 	case !v.folds() && len(v.list) == 0:
-		m.reserved -= v.charge()
-		m.used += v.charge()
+		m.reserved -= v.lines()
+		m.used += v.lines()
 		return p.newCell(v, id, at)
-	case m.allows((len(v.list)+more)*v.lines()) && m.has(v.charge()):
-		m.used += v.charge()
+	case m.allows((len(v.list)+more)*v.lines()) && m.has(v.lines()):
+		m.used += v.lines()
 		return p.newCell(v, id, at)
 	case v.folds():
 		return p.fold(v, id)
@@ -228,10 +228,10 @@ func (p *plan) fold(v *variable, id cellID) *cell {
 	if other == nil {
 		at := 0
 		if other, at = v.find(v.otherID()); other == nil { // an object may really have that name
-			m.used += v.charge()
+			m.used += v.lines()
 			other = p.newCell(v, v.otherID(), at)
 		}
-		m.reserved -= v.charge()
+		m.reserved -= v.lines()
 	}
 	other.seen = p.generation
 	p.leaveOut(v, id, other)

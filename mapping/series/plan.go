@@ -52,7 +52,7 @@ func (p *plan) renew(c *variables.Catalogue, again bool) {
 	p.room.used, p.room.reserved = 0, 0
 	for _, v := range p.all {
 		if v.Metric != nil {
-			p.room.used += len(v.list) * v.charge()
+			p.room.used += len(v.list) * v.lines()
 			p.room.reserved += v.reserve()
 		}
 	}
@@ -232,7 +232,7 @@ func (p *plan) sweep() {
 				p.dropped[mapping.ReasonRemainsLost]++
 			}
 			c.removed = true
-			p.room.used -= v.charge()
+			p.room.used -= v.lines()
 			if c == v.other() {
 				v.overflow.cell = nil
 			}

@@ -85,14 +85,6 @@ func (v *variable) lines() int {
 	return 1
 }
 
-// charge is what one of them takes of the rank's room: where all ranks have one series together, their Group bounds it.
-func (v *variable) charge() int {
-	if v.Ranks == mapping.RankNode {
-		return 0
-	}
-	return v.lines()
-}
-
 // folds says whether objects or elements of the variable can count into one called other.
 func (v *variable) folds() bool { return !v.Separate && (v.Label != "" || v.Each != "") }
 
@@ -140,7 +132,7 @@ func (m *room) admit(v *variable) {
 	if v.enter > asking {
 		return
 	}
-	if !m.allows(v.lines()) || !m.has(v.charge()) {
+	if !m.allows(v.lines()) || !m.has(v.lines()) {
 		v.enter = refused
 		return
 	}
@@ -151,7 +143,7 @@ func (m *room) admit(v *variable) {
 // reserve is what is reserved for the variable: a cell for what finds no room, or the only one that it has.
 func (v *variable) reserve() int {
 	if v.enter == admitted && v.other() == nil && (v.folds() || len(v.list) == 0) {
-		return v.charge()
+		return v.lines()
 	}
 	return 0
 }

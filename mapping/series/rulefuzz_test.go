@@ -14,7 +14,7 @@ import (
 
 // FuzzParse gives Parse files that are none. What it refuses has a place; what it takes can be used.
 func FuzzParse(f *testing.F) {
-	f.Add("rank: node\nlimits: {series: 5}\nidentity: [{source_labels: [env_X], regex: (.*), target_label: jobid, " +
+	f.Add("limits: {series: 5}\nidentity: [{source_labels: [env_X], regex: (.*), target_label: jobid, " +
 		"replacement: $1}]\n")
 	f.Add("rules:\n- match: {library: [mpich], version: '>=4 <5', name: a*?, class: timer, bind: none, verbosity: " +
 		"user_all}\n  name: x_$1\n  unit: '{x}'\n")
@@ -44,7 +44,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("a rule at %v", r.Source)
 			}
 		}
-		m, err := variables.New(variables.Config{Rules: append(parsed.Rules, rules.Defaults()...), Rank: parsed.Rank})
+		m, err := variables.New(variables.Config{Rules: append(parsed.Rules, rules.Defaults()...)})
 		if err != nil {
 			t.Fatal(err)
 		}

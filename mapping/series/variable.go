@@ -70,7 +70,7 @@ func (v *variable) follow() {
 			return nil
 		}
 		s := *old
-		s.Metric, s.Together = v.Metric, mapping.NewTogether(v.Ranks, v.Across)
+		s.Metric = v.Metric
 		return &s
 	}
 	for _, c := range v.list {

@@ -114,14 +114,13 @@ func (c *Catalogue) join(v *Variable, want *mapping.Wanted) (_ mapping.Reason, w
 // meanings is one for all Mappers: what means the same in two of them has the same number.
 var meanings = maphash.MakeSeed()
 
-// means stands for what the values of the variable's series are, but for HELP and what is made of several ranks: 0 is
-// nothing.
+// means stands for what the values of the variable's series are, but for HELP: 0 is nothing.
 func (v *Variable) means() uint32 {
 	if v.Metric == nil {
 		return 0
 	}
 	what := v.Plain
-	what.Metric, what.Ranks, what.Across, what.Open, what.Unit = nil, "", "", false, ""
+	what.Metric, what.Open, what.Unit = nil, false, ""
 	with := 0.0
 	if v.With != nil {
 		with = v.With.Scale

@@ -12,9 +12,8 @@ const defaultMaxFamilies = 65536
 
 // Config is what a Mapper is made with; the zero value will do.
 type Config struct {
-	Rules         []rules.Rule     // nil: Defaults(). Rules of one's own stand before the defaults
-	Rank          mapping.RankMode // of variables for which no rule says it; "": RankKeep
-	TimerInterval time.Duration    // least time between two observations of a timer; 0: 10 s
+	Rules         []rules.Rule  // nil: Defaults(). Rules of one's own stand before the defaults
+	TimerInterval time.Duration // least time between two observations of a timer; 0: 10 s
 	// maximum number of families, over all ranks; 0: 65,536. One user may have as many as are left for others
 	MaxFamilies int
 }
@@ -29,7 +28,7 @@ type Mapper struct {
 
 // New checks the rules of cfg. An error names the rule, counted from 1.
 func New(cfg Config) (*Mapper, error) {
-	basis, err := mapping.NewBasis(cfg.Rank, cfg.TimerInterval)
+	basis, err := mapping.NewBasis(cfg.TimerInterval)
 	if err != nil {
 		return nil, err
 	}

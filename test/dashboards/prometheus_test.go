@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -59,16 +58,13 @@ const (
 // when it returns.
 func observe(t *testing.T) []site {
 	t.Helper()
-	rules := filepath.Join(t.TempDir(), "rules.yaml")
-	require.NoError(t, os.WriteFile(rules, []byte("rules:\n  - match: {library: mvapich, class: highwatermark}\n"+
-		"    rank: node\n"), 0o600))
 	flags := []string{"--retention=10s", "--timer-interval=200ms", "--cvar.name=btl_base_*"}
 	receiver, err := otlptest.Start(otlptest.Options{Protocol: otlptest.HTTP})
 	require.NoError(t, err)
 	t.Cleanup(receiver.Close)
 	one := suite.Exporter(t, append(flags[:len(flags):len(flags)], "--otlp.endpoint="+receiver.URL(),
 		"--otlp.interval=500ms")...)
-	two := suite.Exporter(t, append(flags, "--config.file="+rules)...)
+	two := suite.Exporter(t, flags...)
 	from := time.Now()
 	third := suite.Exporter(t)
 	var sites []site

@@ -30,7 +30,7 @@ func TestRulesChangeWhileAJobRuns(t *testing.T) {
 		}
 	}
 	const (
-		plain = "rank: keep\n"
+		plain = "limits: {series: 500000}\n"
 		other = `rules:
   - match: {library: openmpi, name: coll_monitoring_o2a_*}
     drop: true
@@ -108,7 +108,7 @@ func TestRulesOpenWhileAJobRuns(t *testing.T) {
 		}
 	}
 	const (
-		plain = "rank: keep\n"
+		plain = "limits: {series: 500000}\n"
 		open  = `rules:
   - match: {library: openmpi, name: coll_monitoring_*}
     open: true

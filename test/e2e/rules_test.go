@@ -19,48 +19,6 @@ func ruleFile(t *testing.T, text string) string {
 	return "--config.file=" + path
 }
 
-// One series stands for all ranks of a node: the sum of what they have counted.
-func TestRanksTogether(t *testing.T) {
-	t.Parallel()
-	exporter := suite.Exporter(t, ruleFile(t, `
-rank: node
-rules:
-  - match: {library: openmpi, name: pml_ob1_posted_recvq_length}
-    rank: keep
-`))
-	const rounds, bytes, ranks = 25, 1000, 4
-	mpi := harness.OpenMPI(t)
-	run := suite.Run(t, harness.Job{
-		MPI: mpi, Ranks: ranks, Program: "traffic.c", Args: []string{"25", "1000", harness.HoldDir},
-		Exec: []string{"--monitoring"}, Socket: exporter.Socket,
-	})
-	job := harness.Labels{"jobid": run.ID}
-	ring, sums := job.With("comm", "ring"), job.With("comm", "sums")
-	sent := func(n float64) check {
-		return all(
-			expect(oneToAllCalls, ring, n), expect(oneToAllBytes, ring, n*bytes*(ranks-1)),
-			expect(allToOneBytes, ring, n*bytes*(ranks-1)),
-			countedForPeers(mpi, expect(putMessages, job.With("comm", "MPI_COMM_WORLD"), n*ranks)),
-			absent(oneToAllCalls, job.With("rank", "0")),
-			expect(allToAllCalls, sums, n*ranks), expect("mpit_coll_monitoring_a2a_bytes_total", sums, n*8*(ranks-1)*ranks),
-			absent(allToAllCalls, job.With("rank", "0")),
-		)
-	}
-	run.AtHold(t, "ready")
-	run.Release(t, "ready")
-	run.AtHold(t, "half")
-	before := exporter.Await(t, "sums over the ranks", all(up(run), sent(rounds)))
-	for rank := range ranks {
-		_, err := before.One(postedQueue, run.Labels(rank).With("comm", "ring"))
-		require.NoError(t, err, "what is kept for each rank")
-	}
-	run.Release(t, "half")
-	run.AtHold(t, "done")
-	exporter.Await(t, "sums over the ranks at the end", all(up(run), sent(2*rounds)))
-	run.Finish(t, "done")
-	exporter.Await(t, "sums over ended ranks", all(ended(run, "finalize"), sent(2*rounds), healthy))
-}
-
 // Over the limit the newest communicators stand together in one series, and nothing of what is counted is lost, be
 // they alive, be they freed. What has been folded is counted.
 func TestLimitFoldsNewestObjects(t *testing.T) {

@@ -278,7 +278,6 @@ type row struct {
 	Name, Class, Metric string
 	Labels              map[string]string
 	Value, Sum, Text    string
-	Together            bool
 }
 
 // rows reads the table of variables.
@@ -289,7 +288,6 @@ func (u *tab) rows() []row {
 		return [...body.querySelectorAll("tr.series")].map((row) => ({
 			name: text(".name"), class: text(".class"), metric: text(".metric"),
 			labels: Object.fromEntries([...row.querySelectorAll(".of div")].map((d) => [d.firstChild.textContent.trim(), d.lastChild.textContent])),
-			together: (row.querySelector(".of")?.textContent ?? "").startsWith("all ranks"),
 			value: row.querySelector("data.value")?.value ?? "", sum: row.querySelector("data.sum")?.value ?? "",
 			text: row.innerText,
 		}));

@@ -1,5 +1,5 @@
-// Package board has what stands on the page: of each rank (portrait.go), of those of a world together (group.go), and
-// what belongs to nobody. What it shows of a rank is a copy: while the page is written, ranks go on.
+// Package board has what stands on the page: of each rank (portrait.go), and what belongs to nobody. What it shows of a
+// rank is a copy: while the page is written, ranks go on.
 //
 // It doesn't know how ranks come, answer and go (package exporter), or how a page is written (exposition).
 //
@@ -13,12 +13,10 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mapping/merge"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -34,28 +32,17 @@ type Rank struct {
 	Old     bool            // it was there before this exporter
 	Light   bool            // the page has sums of its call profile and no objects, the API all of it
 	Labels  []mapping.Label // of ID, sorted by name; shared by all its series
-	World   *World
 }
 
-// Labels are those of a rank, or of a group, by its Identity.
+// Labels are those of a rank, by its Identity.
 func Labels(id identity.Identity) []mapping.Label {
-	labels := []mapping.Label{
-		{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User}, {Name: "world", Value: id.World},
-	}
-	if id.Rank != groupRank {
-		labels = append(labels, mapping.Label{Name: "rank", Value: strconv.Itoa(id.Rank)})
-	}
+	labels := []mapping.Label{{Name: "jobid", Value: id.JobID}, {Name: "user", Value: id.User},
+		{Name: "world", Value: id.World}, {Name: "rank", Value: strconv.Itoa(id.Rank)}}
 	if id.Dup > 0 {
 		labels = append(labels, mapping.Label{Name: "dup", Value: strconv.Itoa(id.Dup)})
 	}
 	exposition.SortLabels(labels)
 	return labels
-}
-
-// World is an MPI_COMM_WORLD of one user.
-type World struct {
-	WorldName
-	UID uint32
 }
 
 // WorldName is what a world is called on the page: where two uids with one name claim one, the later one's has a dup.
@@ -111,46 +98,28 @@ func (f *Facts) Generation() uint64 {
 // VariableStates is how many states a variable may be in.
 const VariableStates = int(mpit.VariableOnRequest) + 1
 
-// Config is what a Board needs of those around it.
-type Config struct {
-	Drop     func(reason string, n int) // counts what does not come onto the page
-	Budgets  *budget.Budgets
-	Now      func() time.Time
-	Panicked func(message string, value any, attrs ...any)
-}
-
 // Board is the page with all that stands on it.
 //
 // It is brought up to date in a refresh: Begin, then OutOfDate for all ranks, then Update (of those that can be
 // copied) and Conclude for each, then End.
 type Board struct {
 	*exposition.Page
-	cfg    Config
-	ranks  map[*Rank]*portrait
-	groups map[*World]*group
+	drop  func(reason string, n int)
+	ranks map[*Rank]*portrait
 
-	there      map[*Rank]bool            // those of the running refresh
-	order      []*Rank                   // the same
-	worlds     map[*World][]merge.Member // theirs, until its end; their memory is used again
+	there      map[*Rank]bool // those of the running refresh
+	order      []*Rank        // the same
 	describing describing
 
 	outdated             bool   // mpit_pvar_info is to be made anew
 	categories, controls uint64 // of the tallies, when their families were made
 }
 
-// New returns a Board on which nothing stands.
-func New(cfg Config) *Board {
+// New returns a Board on which nothing stands. drop counts what does not come onto the page.
+func New(drop func(reason string, n int)) *Board {
 	return &Board{
-		Page: exposition.New(cfg.Drop), cfg: cfg, ranks: map[*Rank]*portrait{}, groups: map[*World]*group{},
-		there: map[*Rank]bool{}, worlds: map[*World][]merge.Member{},
+		Page: exposition.New(drop), drop: drop, ranks: map[*Rank]*portrait{}, there: map[*Rank]bool{},
 		describing: describing{described: map[uint32]int{}}, outdated: true,
-	}
-}
-
-// Close gives back what its groups have, when the Board is not used any more.
-func (b *Board) Close() {
-	for _, g := range b.groups {
-		g.account.Settle(0)
 	}
 }
 
@@ -172,7 +141,6 @@ func (b *Board) Begin(ranks []*Rank, perRank, all int) {
 
 // End ends a refresh.
 func (b *Board) End(all *tally.Tally[categories.Row], controls *tally.Tally[ControlRow]) {
-	b.updateGroups()
 	b.addInfos()
 	b.addCategories(all)
 	b.addControls(controls)
@@ -203,16 +171,7 @@ func (b *Board) Of(of *Rank) (variables *mpit.Variables, infos []variables.Info,
 	return r.Variables, r.Infos, shown
 }
 
-// OfWorld is what stands on the page for the ranks of a world together; false: there is no such thing.
-func (b *Board) OfWorld(w *World) (id identity.Identity, shown []exposition.Shown, grouped bool) {
-	g := b.groups[w]
-	if g == nil || g.sheet == nil {
-		return identity.Identity{}, nil, false
-	}
-	return g.id, g.sheet.Shown(), true
-}
-
-// sheet is some of what stands on the page of a rank or group, with what it has been made of.
+// sheet is some of what stands on the page of a rank, with what it has been made of.
 type sheet struct {
 	*exposition.Sheet
 	key sheetKey

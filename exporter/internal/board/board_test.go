@@ -56,7 +56,7 @@ func show(p *Board, r *Rank, f *fixed, up ...bool) {
 
 func countingPage() (*Board, map[string]int) {
 	dropped := map[string]int{}
-	p := New(Config{Drop: func(reason string, n int) { dropped[reason] += n }})
+	p := New(func(reason string, n int) { dropped[reason] += n })
 	return p, dropped
 }
 

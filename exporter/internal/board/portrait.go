@@ -1,10 +1,12 @@
 package board
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
@@ -26,7 +28,6 @@ type portrait struct {
 	summands []summand
 	sums     sums
 	shown    int // so many of Alike stand in mpit_pvar_info, if nobody else has the same
-	merged   *merged
 
 	process, objects, series *sheet
 }
@@ -42,28 +43,9 @@ func (r *portrait) long() api.LongCall {
 	return *r.Calls.Long
 }
 
-// merged is a copy of the series of a rank that stand in its group.
-type merged struct {
-	structure  uint64
-	rules      uint64 // by which they were made
-	from, list []*mapping.Series
-}
-
-// copyNumbers copies the numbers of series, which nobody changes meanwhile.
-func (m *merged) copyNumbers() {
-	for i, from := range m.from {
-		to := m.list[i]
-		histogram := to.Histogram
-		*to = *from
-		if from.Histogram == nil {
-			continue
-		}
-		if histogram == nil {
-			histogram = &mapping.Histogram{}
-		}
-		exposition.CopyHistogram(histogram, from.Histogram)
-		to.Histogram = histogram
-	}
+// placeOf is where an owner stands on the page, in the order of identities.
+func placeOf(id identity.Identity) string {
+	return fmt.Sprintf("%s\x00%s\x00%s\x00%010d\x00%010d", id.JobID, id.World, id.User, id.Rank, id.Dup)
 }
 
 // portrait returns what the page has of a rank, making it if need be.
@@ -143,7 +125,7 @@ func (b *Board) Update(of *Rank, figures Figures, f *Facts) {
 	if figures == nil {
 		b.clear(r.objects)
 		b.clear(r.series)
-		r.objects, r.series, r.merged = nil, nil, nil
+		r.objects, r.series = nil, nil
 	} else {
 		b.updateSeries(r, figures)
 		objects := figures.Objects()
@@ -170,10 +152,6 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 	if s := r.series; s != nil && s.key == key && !b.Roomier(s.Sheet) {
 		s.CopyNumbers()
 		r.sum()
-		if r.merged != nil {
-			r.merged.rules = r.Rules
-			r.merged.copyNumbers()
-		}
 		return
 	}
 	b.clear(r.series)
@@ -181,27 +159,10 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 	if r.rank.Light {
 		s.Unlisted = ofFunctions
 	}
-	r.series, r.merged = s, nil
-	var single []*mapping.Series
-	m := &merged{structure: key.generation, rules: r.Rules}
-	for _, series := range figures.Series() {
-		if series.Grouped {
-			m.from = append(m.from, series)
-		} else {
-			single = append(single, series)
-		}
-	}
-	b.Fill(s.Sheet, single, Reserved)
+	r.series = s
+	b.Fill(s.Sheet, figures.Series(), Reserved)
 	r.summands = summands(figures.Series())
 	r.sum()
-	if len(m.from) > 0 {
-		copies := make([]mapping.Series, len(m.from))
-		for i := range copies {
-			m.list = append(m.list, &copies[i])
-		}
-		m.copyNumbers()
-		r.merged = m
-	}
 }
 
 // Conclude brings the rest of what stands on the page for a rank up to date, whether it could be copied or not. since
@@ -242,7 +203,7 @@ func (b *Board) count(r *portrait) {
 		}
 	}
 	for reason, n := range dropped {
-		exposition.CountMore(b.cfg.Drop, r.left, reason, n)
+		exposition.CountMore(b.drop, r.left, reason, n)
 	}
 }
 

@@ -23,16 +23,13 @@ type valued struct {
 	sum, most  float64
 	counted    float64         // of histograms: how many there were, of what
 	what       string          // unit of counted; empty: it is no histogram
-	rank       int             // in which it is largest, or together
+	rank       int             // in which it is largest
 	objects    map[string]bool // "comm halo"
 }
 
-// together is the rank of values that stand for all ranks.
-const together = -1
-
 // world is the ranks of one MPI_COMM_WORLD.
 type world struct {
-	first     *api.RankStatus // nil: none of its ranks is in the answer
+	first     *api.RankStatus
 	ranks     int
 	cut       int
 	variables map[string]*valued
@@ -57,12 +54,6 @@ func WriteValues(w io.Writer, list *api.ValueList) error {
 		to.ranks++
 		to.cut += r.Cut
 		to.add(r.Rank.Rank, r.Variables)
-	}
-	for i := range list.Together {
-		all := &list.Together[i]
-		to := of(key{all.JobID, all.World, all.User})
-		to.cut += all.Cut
-		to.add(together, all.Variables)
 	}
 	var text strings.Builder
 	for _, one := range order {
@@ -122,9 +113,7 @@ func objectOf(labels map[string]string) string {
 }
 
 func (w *world) write(t *strings.Builder) {
-	if w.first != nil {
-		fmt.Fprintf(t, "%s\n", mapping.OneLine(title(w.first, units.Count(w.ranks, "rank"))))
-	}
+	fmt.Fprintf(t, "%s\n", mapping.OneLine(title(w.first, units.Count(w.ranks, "rank"))))
 	var list []*valued
 	for _, v := range w.variables {
 		if !math.IsInf(v.most, -1) {
@@ -178,7 +167,7 @@ func (v *valued) value() string {
 // of is whose the value is.
 func (v *valued) of() string {
 	switch {
-	case v.counts || v.rank == together:
+	case v.counts:
 		return "all ranks"
 	case v.most == 0:
 		return "each rank"

@@ -33,19 +33,18 @@ func TestValues(t *testing.T) {
 					Series: []api.SeriesValue{{Count: "10", Sum: "0.5"}}},
 				api.VariableValues{Name: "sends", Kind: "histogram", Unit: "s", Distribution: true,
 					Series: []api.SeriesValue{{Count: "10", Sum: "0.5"}}}),
-			rank("17", 1, sent(on("halo", "2048")), queue(on("halo", "5"))),
+			rank("17", 1, sent(on("halo", "2048")), queue(on("halo", "5")), api.VariableValues{Name: "files\x1b", Kind: "gauge",
+				Series: []api.SeriesValue{{Labels: map[string]string{"file": "/a"}, Value: "1"},
+					{Labels: map[string]string{"win": "w"}, Value: "2"}}}),
 			rank("18", 0, queue(on("halo", "NaN"))),
 		},
-		Together: []api.WorldValues{{JobID: "17", World: "1", User: "ada", Variables: []api.VariableValues{
-			{Name: "files\x1b", Kind: "gauge", Series: []api.SeriesValue{{Labels: map[string]string{"file": "/a"}, Value: "1"},
-				{Labels: map[string]string{"win": "w"}, Value: "2"}}}}}},
 	}
 	list.Ranks[1].Cut = 3
 	var out strings.Builder
 	require.NoError(t, WriteValues(&out, list))
 	assert.Equal(t, `openmpi 4.1.4, 2 ranks of job 17, world 1, user ada: /home/ada/app
 NAME   ON         VALUE               OF
-files  2 objects  2                   all ranks
+files  2 objects  2                   rank 1
 queue  halo       5 messages          rank 1
 sends  -          500ms in 10 calls   all ranks
 sent   2 comms    4.00 KiB            all ranks

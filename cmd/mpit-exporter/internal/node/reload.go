@@ -73,7 +73,6 @@ func LoadRules(what string, paths []string, timerInterval time.Duration) (export
 	if err != nil {
 		return exporter.Rules{}, nil, err
 	}
-	mapper, err := variables.New(variables.Config{Rules: settings.Rules, Rank: settings.Rank,
-		TimerInterval: timerInterval})
+	mapper, err := variables.New(variables.Config{Rules: settings.Rules, TimerInterval: timerInterval})
 	return exporter.Rules{Mapper: mapper, Limits: settings.Limits, Identity: settings.Identity}, settings, err
 }

@@ -55,7 +55,6 @@ export async function askValues(rank) {
     rank: own.rank,
     variables: own.variables,
     cut: own.cut ?? 0,
-    together: (list.together ?? []).flatMap((w) => w.variables),
   };
 }
 

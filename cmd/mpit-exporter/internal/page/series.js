@@ -58,35 +58,28 @@ export function groups(catalogue, values) {
   const described = new Map((catalogue?.variables ?? []).map((v) => [keyOf(v), v]));
   const made = [];
   const valued = new Set();
-  const add = (list, together) => {
-    for (const v of list) {
-      const about = described.get(keyOf(v)) ?? {};
-      valued.add(keyOf(v));
-      made.push(
-        group(
-          v,
-          about,
-          together,
-          v.series.map((s) => ({
-            ...s,
-            labels: Object.entries(s.labels ?? {}).sort((a, b) => sort(a[0], b[0])),
-            key: JSON.stringify([together, v.metric, v.name, v.class, s.labels ?? {}]),
-          })),
-        ),
-      );
-    }
-  };
-  add(values?.variables ?? [], false);
-  add(values?.together ?? [], true);
-  for (const v of described.values()) {
-    if (!valued.has(keyOf(v))) made.push(group(v, v, false, []));
+  for (const v of values?.variables ?? []) {
+    const about = described.get(keyOf(v)) ?? {};
+    valued.add(keyOf(v));
+    made.push(
+      group(
+        v,
+        about,
+        v.series.map((s) => ({
+          ...s,
+          labels: Object.entries(s.labels ?? {}).sort((a, b) => sort(a[0], b[0])),
+          key: JSON.stringify([v.metric, v.name, v.class, s.labels ?? {}]),
+        })),
+      ),
+    );
   }
-  return made.sort(
-    (a, b) => sort(a.name, b.name) || sort(a.class, b.class) || sort(a.metric, b.metric) || a.together - b.together,
-  );
+  for (const v of described.values()) {
+    if (!valued.has(keyOf(v))) made.push(group(v, v, []));
+  }
+  return made.sort((a, b) => sort(a.name, b.name) || sort(a.class, b.class) || sort(a.metric, b.metric));
 }
 
-function group(v, about, together, series) {
+function group(v, about, series) {
   const g = {
     name: v.name,
     class: v.class ?? "",
@@ -98,10 +91,9 @@ function group(v, about, together, series) {
     description: about.description ?? "",
     categories: about.categories ?? [],
     why: series.length > 0 || !about.name ? "" : why(about),
-    together,
     series,
   };
-  g.key = JSON.stringify([together, g.name, g.class, g.metric]);
+  g.key = JSON.stringify([g.name, g.class, g.metric]);
   g.words = [
     g.name,
     g.class,
@@ -111,7 +103,6 @@ function group(v, about, together, series) {
     g.description,
     ...g.categories,
     g.distribution ? "distribution" : "",
-    together ? "all ranks" : "",
   ]
     .join("\n")
     .toLowerCase();

@@ -87,7 +87,7 @@ function makeBody(group, series) {
 
 // makeRow makes the cells of a series. Each names its headers: its column's, and that of its variable in a row above.
 function makeRow(group, series, id) {
-  const of = element("td", { class: "of", headers: `${id} values-of` }, group.together ? "all ranks " : "");
+  const of = element("td", { class: "of", headers: `${id} values-of` }, "");
   for (const [name, value] of series.labels) of.append(element("div", {}, `${name} `, foreign(value)));
   const value = element("data", { class: "value" });
   const sum = series.sum === undefined ? null : element("data", { class: "sum" });
