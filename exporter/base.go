@@ -85,7 +85,7 @@ func (b *base) identify(h *mpit.Hello, peer mpit.Peer, user string) identity.Pro
 	return p
 }
 
-// panicked counts and logs a panic that costs a rank or a group something, and nobody else anything.
+// panicked counts and logs a panic that costs a rank something, and no other anything.
 func (b *base) panicked(message string, value any, attrs ...any) {
 	b.self.Panics.Inc()
 	b.log.Error(message+"; please report it", append(attrs, "panic", value, "stack", string(debug.Stack()))...)
@@ -102,5 +102,5 @@ type Family = board.Family
 func Families() []Family { return board.Families() }
 
 // Reserved says whether a performance variable of a rank may not have this name, for the exporter itself uses it, or
-// would in OpenMetrics, where counters' families have no _total; or for the families of several ranks together do.
+// would in OpenMetrics, where counters' families have no _total.
 func Reserved(name string) bool { return board.Reserved(name) }

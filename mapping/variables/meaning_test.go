@@ -12,8 +12,8 @@ import (
 
 // Whatever changes values or labels changes what a series means: a reload that changed neither would let it go on.
 func TestMeaning(t *testing.T) {
-	// These change no value and no label. Ranks together begin anew by themselves, and Unit changes HELP.
-	free := []string{"Metric", "Ranks", "Across", "Open", "Unit"}
+	// These change no value and no label. Unit changes HELP.
+	free := []string{"Metric", "Open", "Unit"}
 	kind := func(name string) *Variable {
 		metric := &mapping.Metric{Name: name}
 		return &Variable{Spec: &mapping.Spec{Plain: mapping.Plain{Metric: metric}}}
