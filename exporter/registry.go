@@ -179,8 +179,7 @@ const exitWait = 10 * time.Second
 
 func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
-// expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others
-// need.
+// expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others need.
 func (g *registry) expire() {
 	now := g.now()
 	var over, lost []*rank

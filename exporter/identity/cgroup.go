@@ -197,8 +197,7 @@ func (k cgroup) check(c *claim) string {
 	case known == "" || claimed == "":
 		return Unknown
 	case k.scheduler != c.Source:
-		// A Flux job may run inside of another scheduler's, and anything in a pod; but no node is these schedulers'
-		// at once.
+		// A Flux job may run inside of another scheduler's, and anything in a pod; but no node is these schedulers' at once.
 		if nodesOwn(k.scheduler) && nodesOwn(c.Source) {
 			return Differs
 		}

@@ -9,8 +9,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// resolve finds out what these variables become, but for those that are left out already. known is all that there
-// are.
+// resolve finds out what these variables become, but for those that are left out already. known is all that there are.
 func (c *Catalogue) resolve(list []*Variable, known map[variableKey]*Variable) {
 	var fresh, changed []*Variable // changed have a spec that is not shared yet
 	asks := map[*Variable]*mapping.Wanted{}

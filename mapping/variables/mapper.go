@@ -2,6 +2,7 @@ package variables
 
 import (
 	"time"
+	"weak"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
@@ -42,7 +43,8 @@ func New(cfg Config) (*Mapper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Mapper{rules: set, basis: basis, families: newFamilies(cfg.MaxFamilies), specs: newSpecs()}, nil
+	return &Mapper{rules: set, basis: basis, families: newFamilies(cfg.MaxFamilies),
+		specs: &specs{byKey: map[specKey]weak.Pointer[mapping.Spec]{}}}, nil
 }
 
 // Families is how many families ranks hold, and how many variables of theirs these are made of.
