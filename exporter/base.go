@@ -11,7 +11,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/work"
@@ -34,7 +33,7 @@ type base struct {
 	started time.Time
 
 	// The series that any number of ranks hold together.
-	categories *tally.Tally[categories.Row]
+	categories *tally.Tally[board.CategoryRow]
 	controls   *tally.Tally[board.ControlRow]
 
 	now     func() time.Time

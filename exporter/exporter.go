@@ -36,7 +36,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/work"
@@ -75,7 +74,7 @@ func New(cfg Config) (*Exporter, error) {
 		users:   identity.NewUsers(cfg.UserName),
 		budgets: budget.New(),
 
-		categories: tally.New[categories.Row](categories.MaxRows),
+		categories: tally.New[board.CategoryRow](board.MaxCategoryRows),
 		controls:   tally.New[board.ControlRow](maxControlRows),
 
 		started: time.Now(),

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -195,7 +194,7 @@ type world struct {
 	asking     bool
 	stamp      uint64 // of source, when it was asked
 	generation uint64 // of its variables, then
-	rows       []*tally.Held[categories.Row]
+	rows       []*tally.Held[board.CategoryRow]
 	left       map[string]int // left off the page, as counted
 
 	shared shared

@@ -253,7 +253,7 @@ func Reserved(name string) bool {
 var reservedNames = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, f := range Families() {
-		for _, name := range f.SampleNames() {
+		for _, name := range mapping.OwnedNames(f.Name, f.Type) {
 			names[name] = true
 		}
 	}
