@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
@@ -78,8 +79,7 @@ func (b *base) countProtocolError(err error) {
 func (b *base) identify(h *mpit.Hello, peer mpit.Peer, user string) identity.Process {
 	p, err := b.rules.Load().identity.Identify(b.proc, h, peer, user)
 	if err != nil {
-		b.log.Debug("the kernel does not say which job a process belongs to", "pid", peer.PID, "user", user, "err",
-			err)
+		b.log.Debug("the kernel does not say which job a process belongs to", "pid", peer.PID, "user", user, "err", err)
 	}
 	return p
 }
@@ -93,12 +93,9 @@ func (b *base) panicked(message string, value any, attrs ...any) {
 // Identity is what tells the series of one rank from those of all others on the node.
 type Identity = identity.Identity
 
-// Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
-type Family = board.Family
-
 // Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these
 // names.
-func Families() []Family { return board.Families() }
+func Families() []exposition.Family { return board.Families() }
 
 // Reserved says whether a performance variable of a rank may not have this name, for the exporter itself uses it, or
 // would in OpenMetrics, where counters' families have no _total; or for the families of several ranks together do.

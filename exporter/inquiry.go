@@ -125,8 +125,7 @@ func (c *connection) inquire(ctx context.Context, what inquiry) {
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			c.panicked("panic on a rank's account", p,
-				append(c.rank.attrs(), "doing", "taking in what it was asked for")...)
+			c.panicked("panic on a rank's account", p, append(c.rank.attrs(), "doing", "taking in what it was asked for")...)
 		}
 		g := c.lock()
 		defer g.unlock()

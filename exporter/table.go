@@ -37,16 +37,15 @@ type userBooks struct {
 	taking *semaphore.Weighted // held by who takes one of them in; safe for concurrent use
 }
 
-func newTable() table {
-	return table{byID: map[mpit.RankID]*rank{}, users: map[uint32]*userBooks{}}
-}
+func newTable() table { return table{byID: map[mpit.RankID]*rank{}, users: map[uint32]*userBooks{}} }
 
 // add puts a new rank into the table, with the lowest dup that is free for its labels.
 func (t *table) add(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	i, _ := t.find(w.ID)
 	w.ID.Dup = sort.Search(len(t.ordered)-i, func(dup int) bool { // those with the same labels follow one another
-		id := t.ordered[i+dup].ID
-		return id.WithoutDup() != w.ID || id.Dup > dup
+		id, same := t.ordered[i+dup].ID, w.ID
+		same.Dup = id.Dup
+		return id != same || id.Dup > dup
 	})
 	r := newRank(b, h, peer, w, len(t.ordered))
 	t.arrived++

@@ -93,8 +93,7 @@ func (p *plan) describe(ctx context.Context, req *Request) error {
 	}
 	at := slices.IndexFunc(all, func(v mpit.ControlVariable) bool { return v.Name == req.Name })
 	if at < 0 {
-		return notFound("its MPI library has no control variable %q; mpit-exporter list --cvars shows all",
-			req.Name)
+		return notFound("its MPI library has no control variable %q; mpit-exporter list --cvars shows all", req.Name)
 	}
 	p.variable = all[at] // keeps nothing else of the list
 	if p.object, err = p.findObject(ctx, req.Object); err != nil {

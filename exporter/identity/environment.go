@@ -229,9 +229,7 @@ func mpiJobOfPod(pod string) string {
 	return ""
 }
 
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 func (e environment) gridEngine() bool { return e.get("SGE_TASK_ID", "SGE_ROOT", "SGE_CELL") != "" }
 

@@ -197,9 +197,7 @@ type unreachable struct{ error }
 func (u unreachable) Temporary() bool { return true }
 func (u unreachable) Unwrap() error   { return u.error }
 
-func (s *settings) userAgent() string {
-	return strings.TrimSuffix(serviceName+"/"+s.Version, "/")
-}
+func (s *settings) userAgent() string { return strings.TrimSuffix(serviceName+"/"+s.Version, "/") }
 
 // maxSaid is how much of what a receiver says is repeated, in bytes: it may answer with anything, such as pages of
 // HTML.

@@ -144,8 +144,7 @@ func (s *settings) readEndpoint(e environ) error {
 	user, err := read(v)
 	if err == nil && user != nil && s.headers["authorization"] == "" {
 		password, _ := user.Password()
-		s.headers["authorization"] = "Basic " +
-			base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+		s.headers["authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
 	}
 	return err
 }

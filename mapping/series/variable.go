@@ -134,9 +134,7 @@ func (p *plan) counts(v *variable) bool {
 }
 
 // reads says whether a variable's values are needed: it is shown, or counts the events of a timer that is.
-func (p *plan) reads(v *variable) bool {
-	return v.of.Wanted && (v.enter != refused || p.counts(v))
-}
+func (p *plan) reads(v *variable) bool { return v.of.Wanted && (v.enter != refused || p.counts(v)) }
 
 // shown is how an object is called in the variable's cells.
 func (v *variable) shown(name string) string {

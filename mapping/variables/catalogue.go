@@ -174,9 +174,8 @@ func (c *Catalogue) known() map[variableKey]*Variable {
 func (v *Variable) duplicate() bool { return v.left != nil && v.left.reason == mapping.ReasonDuplicate }
 
 func same(a, b *mpit.Variable) bool {
-	return a.Name == b.Name && a.Class == b.Class && a.Datatype == b.Datatype &&
-		a.DatatypeBytes == b.DatatypeBytes && a.Bind == b.Bind &&
-		a.Distribution == b.Distribution
+	return a.Name == b.Name && a.Class == b.Class && a.Datatype == b.Datatype && a.DatatypeBytes == b.DatatypeBytes &&
+		a.Bind == b.Bind && a.Distribution == b.Distribution
 }
 
 // newVariable is a variable of which it has yet to be found out what it becomes.

@@ -190,7 +190,7 @@ func (b *Board) clear(s *sheet) {
 }
 
 // labelled are the labels of a row of a family that belongs to nobody, which has all of them.
-func labelled(f *Family, values ...string) (labels []mapping.Label) {
+func labelled(f *exposition.Family, values ...string) (labels []mapping.Label) {
 	for i, value := range values {
 		labels = append(labels, mapping.Label{Name: f.Labels[i], Value: value})
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
 
-// Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
-type Family = exposition.Family
-
 // rankLabels stand on everything that belongs to one rank.
 var rankLabels = []string{"jobid", "world", "user", "rank"}
 
@@ -64,11 +61,12 @@ var (
 	familyVerdict = gauge(api.VerdictName, "", api.VerdictHelp, api.VerdictLabels[:]) // the program adds it
 )
 
-func gauge(name, counts, help string, labels ...[]string) Family {
-	return Family{Name: name, Help: help, Type: mapping.KindGauge, Counts: counts, Labels: slices.Concat(labels...)}
+func gauge(name, counts, help string, labels ...[]string) exposition.Family {
+	return exposition.Family{Name: name, Help: help, Type: mapping.KindGauge, Counts: counts,
+		Labels: slices.Concat(labels...)}
 }
 
-func counter(name, counts, help string, labels ...[]string) Family {
+func counter(name, counts, help string, labels ...[]string) exposition.Family {
 	f := gauge(name, counts, help, labels...)
 	f.Type = mapping.KindCounter
 	return f
@@ -127,7 +125,7 @@ func controlled(r *portrait) bool { return r.Stats.PcontrolCalls > 0 }
 
 // rankFamily is a family whose value is a number of the rank, without further labels: filled in at each round.
 type rankFamily struct {
-	Family
+	exposition.Family
 	when     func(r *portrait) bool
 	value    func(r *portrait) float64
 	liveOnly bool
@@ -222,19 +220,19 @@ func longCallLabels(c *api.LongCall) []mapping.Label {
 
 // Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these
 // names.
-func Families() []Family {
+func Families() []exposition.Family {
 	all := append(self.Families(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
 		familyPvarCategory, familyControlRanks, familyCallRunning, familyRankSeconds, familyVerdict)
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)
 	}
-	slices.SortFunc(all, func(a, b Family) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b exposition.Family) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
 // ByName are these by their names.
-var ByName = sync.OnceValue(func() map[string]*Family {
-	byName := map[string]*Family{}
+var ByName = sync.OnceValue(func() map[string]*exposition.Family {
+	byName := map[string]*exposition.Family{}
 	for _, f := range Families() {
 		byName[f.Name] = &f
 	}

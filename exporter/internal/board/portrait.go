@@ -170,8 +170,7 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool, since api.StateSeconds) {
 	r := b.portrait(of)
 	r.up, r.end, r.since = up, end, since
-	key := sheetKey{end: r.end, sampled: r.Sampled, controlled: controlled(r), profiled: profiled(r),
-		long: r.long()}
+	key := sheetKey{end: r.end, sampled: r.Sampled, controlled: controlled(r), profiled: profiled(r), long: r.long()}
 	if r.process == nil || r.process.key != key {
 		b.clear(r.process)
 		r.process = &sheet{exposition.NewSheet(&r.Owner), key}
@@ -247,8 +246,7 @@ func (b *Board) addObjects(s *sheet, objects []series.ObjectInfo, room int) {
 		name := mapping.Label{Name: "name", Value: o.Name}
 		counts = append(counts, exposition.Row{Value: float64(o.Number), Labels: []mapping.Label{kind, name}})
 		if o.Number == 1 {
-			infos = append(infos, exposition.Row{Value: 1,
-				Labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})
+			infos = append(infos, exposition.Row{Value: 1, Labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})
 		}
 	}
 	b.AddOwn(s.Sheet, &familyObjectInfo, true, infos...)

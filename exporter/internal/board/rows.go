@@ -71,7 +71,8 @@ type ControlRow struct {
 
 // ControlRows chooses from the control variables of a rank in that world those whose names match one of the patterns.
 // Of several that have one name, the first stands. unreadable of them have no value, over are more than MaxControlRows.
-func ControlRows(of WorldName, list []mpit.ControlVariable, patterns []string) (rows []ControlRow, unreadable, over int) {
+func ControlRows(of WorldName, list []mpit.ControlVariable, patterns []string) (rows []ControlRow, unreadable,
+	over int) {
 	globs := make([]*regexp.Regexp, len(patterns))
 	for i, pattern := range patterns {
 		globs[i] = rules.Glob(pattern)

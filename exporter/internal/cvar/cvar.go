@@ -44,8 +44,7 @@ func Parse(v *mpit.ControlVariable, present mpit.CvarValue, text string) (mpit.C
 		}
 	}
 	if len(words) != len(present.Values) {
-		return mpit.CvarValue{}, fmt.Errorf("%d values where the variable has %d elements", len(words),
-			len(present.Values))
+		return mpit.CvarValue{}, fmt.Errorf("%d values where the variable has %d elements", len(words), len(present.Values))
 	}
 	value := mpit.CvarValue{Values: make([]uint64, len(words))}
 	for i, word := range words {
