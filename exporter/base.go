@@ -68,8 +68,7 @@ type figures interface {
 func (b *base) drop(reason string, n int) { b.self.Dropped.WithLabelValues(reason).Add(float64(n)) }
 
 func (b *base) countProtocolError(err error) {
-	var breach *mpit.ProtocolError
-	if errors.As(err, &breach) {
+	if breach, is := errors.AsType[*mpit.ProtocolError](err); is {
 		b.self.ProtocolErrors.WithLabelValues(breach.Reason).Inc()
 	}
 }
@@ -93,10 +92,8 @@ func (b *base) panicked(message string, value any, attrs ...any) {
 // Identity is what tells the series of one rank from those of all others on the node.
 type Identity = identity.Identity
 
-// Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these
-// names.
+// Families returns every family of the exporter's own, sorted by name.
 func Families() []exposition.Family { return board.Families() }
 
-// Reserved says whether a performance variable of a rank may not have this name, for the exporter itself uses it, or
-// would in OpenMetrics, where counters' families have no _total; or for the families of several ranks together do.
+// Reserved says whether no performance variable of a rank may have this name, in any format.
 func Reserved(name string) bool { return board.Reserved(name) }

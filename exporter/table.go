@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 	"sync"
@@ -144,19 +145,15 @@ func (t *table) surplus(limit, bytes int) (oldest *rank) {
 	if !large && t.ended <= limit {
 		return nil
 	}
-	of := func(b *userBooks) int {
+	of := func(uid uint32) int {
 		if large {
-			return b.held
+			return t.users[uid].held
 		}
-		return b.ended
+		return t.users[uid].ended
 	}
-	var most *userBooks
-	var uid uint32
-	for id, b := range t.users {
-		if of(b) > 0 && (most == nil || cmp.Or(cmp.Compare(of(b), of(most)), cmp.Compare(uid, id)) > 0) {
-			most, uid = b, id
-		}
-	}
+	uid := slices.MaxFunc(slices.Collect(maps.Keys(t.users)), func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(of(a), of(b)), cmp.Compare(b, a))
+	})
 	for _, r := range t.ordered {
 		is := r.UID == uid && r.entered.away && (large && r.entered.size > 0 || !large && !r.entered.alive)
 		if is && (oldest == nil || r.leftBefore(oldest)) {

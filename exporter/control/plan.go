@@ -276,12 +276,3 @@ func restore(ctx context.Context, plans []plan, list []RankAnswer) string {
 }
 
 func joinTexts(a, b string) string { return strings.TrimPrefix(a+"; "+b, "; ") }
-
-// readPlans lists the ranks' present values.
-func readPlans(plans []plan) []RankAnswer {
-	list := make([]RankAnswer, len(plans))
-	for i := range plans {
-		list[i] = RankAnswer{Rank: plans[i].target.ID.Rank, State: Read, Value: plans[i].format(plans[i].old)}
-	}
-	return list
-}

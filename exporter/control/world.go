@@ -179,8 +179,6 @@ func (w *world) permit(caller mpit.Peer, nobody uint32) error {
 			return forbidden("uid %d may be anybody whom the exporter's user name-space doesn't know; only root may "+
 				"set control variables of such ranks", nobody)
 		}
-	}
-	for _, t := range w.ranks {
 		if !t.WriteAllowed {
 			return forbidden("rank %d: its job does not allow control variables to be written; start it with "+
 				"mpit-exporter exec --allow-write, or with MPIT_AGENT_ALLOW_WRITE=1 in its environment", t.ID.Rank)

@@ -42,7 +42,7 @@ func cgroupOf(proc fs.FS, peer mpit.Peer) (cgroup, error) {
 	if err != nil {
 		return cgroup{}, err
 	}
-	if uid, ok := effectiveUID(status); !ok || uid != peer.UID {
+	if field(status, "Uid:", 1) != strconv.FormatUint(uint64(peer.UID), 10) { // the effective one, as SO_PEERCRED says
 		return cgroup{}, fmt.Errorf("process %s is not user %d's any more", dir, peer.UID)
 	}
 	found := parseCgroup(string(text))
@@ -116,12 +116,6 @@ func readProc(proc fs.FS, name string) ([]byte, error) {
 		return nil, fmt.Errorf("asking the kernel for a process: reading %s: %w", name, err)
 	}
 	return text, nil
-}
-
-// effectiveUID reads /proc/<pid>/status: the second number is what SO_PEERCRED says as well.
-func effectiveUID(status []byte) (uint32, bool) {
-	uid, err := strconv.ParseUint(field(status, "Uid:", 1), 10, 32)
-	return uint32(uid), err == nil
 }
 
 // A line of /proc/<pid>/cgroup is hierarchy:controllers:path, one for each hierarchy of v1, one for v2. Only the path's

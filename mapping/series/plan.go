@@ -152,17 +152,9 @@ func (p *plan) variable(id uint32) *variable {
 	return p.byID[id]
 }
 
-// cell is where values of that variable, object and element count: their own cell, or the one called other, marked as
-// being in use. nil: there was no room for either.
-func (p *plan) cell(v *variable, id cellID) *cell {
-	c, at := p.lookup(v, id)
-	if at >= 0 {
-		return p.findRoom(v, id, at)
-	}
-	return c
-}
-
-// lookup is cell for what has been decided already. at is below zero then; else a new cell's place in the list.
+// lookup is where values of that variable, object and element count, as far as that has been decided: their own cell,
+// or the one called other, marked as being in use; nil: there was no room for either. at is below zero then; else it is
+// not decided, and at is a new cell's place in the list.
 func (p *plan) lookup(v *variable, id cellID) (_ *cell, at int) {
 	c, at := v.find(id)
 	if c == nil && !v.overflow.find(id, p.generation) {

@@ -54,10 +54,10 @@ func (p *plan) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
 		if to.Each != "" {
 			id.elem = int32(k)
 		}
-		if _, at := p.lookup(to, id); to.Nonzero && x == 0 && at >= 0 {
-			continue
+		c, at := p.lookup(to, id)
+		if at >= 0 && !(to.Nonzero && x == 0) {
+			c = p.findRoom(to, id, at)
 		}
-		c := p.cell(to, id)
 		switch {
 		case c == nil:
 		case to == v:

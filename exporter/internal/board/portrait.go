@@ -62,7 +62,6 @@ func (b *Board) portrait(of *Rank) *portrait {
 // Forget takes everything of a rank from the page.
 func (b *Board) Forget(of *Rank) { b.remove(b.portrait(of)) }
 
-// remove takes everything of a rank from the page.
 func (b *Board) remove(r *portrait) {
 	b.clear(r.process)
 	b.clear(r.objects)
@@ -208,12 +207,8 @@ func (b *Board) count(r *portrait) {
 
 // addProcess adds what describes the process.
 func (b *Board) addProcess(r *portrait, s *sheet) {
-	var labels []mapping.Label
-	for _, l := range processLabelled {
-		if value := l.value(&r.rank.About); value != "" || !slices.Contains(leftOut, l.name) {
-			labels = append(labels, mapping.Label{Name: l.name, Value: value})
-		}
-	}
+	labels := slices.DeleteFunc(processLabelled(&r.rank.About),
+		func(l mapping.Label) bool { return l.Value == "" && slices.Contains(leftOut, l.Name) })
 	b.AddOwn(s.Sheet, &familyProcessInfo, false, exposition.Row{Value: 1, Labels: labels})
 	for i := range rankFamilies {
 		f := &rankFamilies[i]
