@@ -103,10 +103,8 @@ func chooseWorld(all []Target, caller mpit.Peer, req *Request) (*world, error) {
 // pick chooses ranks of the world by their numbers.
 func (w *world) pick(numbers []int) error {
 	w.ranks = nil
-	numbers = slices.Clone(numbers)
-	slices.Sort(numbers)
 	var missing []int
-	for _, n := range slices.Compact(numbers) {
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
 		// here is sorted by rank; what is wanted may be much more than there is.
 		at, found := slices.BinarySearchFunc(w.here, n, func(t Target, n int) int { return cmp.Compare(t.ID.Rank, n) })
 		if found {

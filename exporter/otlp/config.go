@@ -203,14 +203,14 @@ func (s *settings) readResource(e environ) error {
 	if s.Version != "" {
 		attrs["service.version"] = s.Version
 	}
-	pairs, err := e.get(attributes).pairs()
+	pairs, err := e.get("OTEL_RESOURCE_ATTRIBUTES").pairs()
 	if err != nil {
 		return err
 	}
 	for _, p := range pairs {
 		attrs[strings.ToValidUTF8(p.key, "\uFFFD")] = strings.ToValidUTF8(p.value, "\uFFFD")
 	}
-	if v := e.get(service); v.text != "" {
+	if v := e.get("OTEL_SERVICE_NAME"); v.text != "" {
 		attrs["service.name"] = strings.ToValidUTF8(v.text, "\uFFFD")
 	}
 	set := make([]attribute.KeyValue, 0, len(attrs))

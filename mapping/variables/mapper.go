@@ -1,6 +1,7 @@
 package variables
 
 import (
+	"cmp"
 	"time"
 	"weak"
 
@@ -33,9 +34,6 @@ func New(cfg Config) (*Mapper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.MaxFamilies <= 0 {
-		cfg.MaxFamilies = defaultMaxFamilies
-	}
 	if cfg.Rules == nil {
 		cfg.Rules = rules.Defaults()
 	}
@@ -43,7 +41,7 @@ func New(cfg Config) (*Mapper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Mapper{rules: set, basis: basis, families: newFamilies(cfg.MaxFamilies),
+	return &Mapper{rules: set, basis: basis, families: newFamilies(cmp.Or(cfg.MaxFamilies, defaultMaxFamilies)),
 		specs: &specs{byKey: map[specKey]weak.Pointer[mapping.Spec]{}}}, nil
 }
 
