@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/work"
@@ -34,7 +34,7 @@ type base struct {
 	started time.Time
 
 	// The series that any number of ranks hold together.
-	categories *tally.Tally[categories.Row]
+	categories *tally.Tally[board.CategoryRow]
 	controls   *tally.Tally[board.ControlRow]
 
 	now     func() time.Time
@@ -68,8 +68,7 @@ type figures interface {
 func (b *base) drop(reason string, n int) { b.self.Dropped.WithLabelValues(reason).Add(float64(n)) }
 
 func (b *base) countProtocolError(err error) {
-	var breach *mpit.ProtocolError
-	if errors.As(err, &breach) {
+	if breach, is := errors.AsType[*mpit.ProtocolError](err); is {
 		b.self.ProtocolErrors.WithLabelValues(breach.Reason).Inc()
 	}
 }
@@ -79,8 +78,7 @@ func (b *base) countProtocolError(err error) {
 func (b *base) identify(h *mpit.Hello, peer mpit.Peer, user string) identity.Process {
 	p, err := b.rules.Load().identity.Identify(b.proc, h, peer, user)
 	if err != nil {
-		b.log.Debug("the kernel does not say which job a process belongs to", "pid", peer.PID, "user", user, "err",
-			err)
+		b.log.Debug("the kernel does not say which job a process belongs to", "pid", peer.PID, "user", user, "err", err)
 	}
 	return p
 }
@@ -94,13 +92,8 @@ func (b *base) panicked(message string, value any, attrs ...any) {
 // Identity is what tells the series of one rank from those of all others on the node.
 type Identity = identity.Identity
 
-// Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
-type Family = board.Family
+// Families returns every family of the exporter's own, sorted by name.
+func Families() []exposition.Family { return board.Families() }
 
-// Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these
-// names.
-func Families() []Family { return board.Families() }
-
-// Reserved says whether a performance variable of a rank may not have this name, for the exporter itself uses it, or
-// would in OpenMetrics, where counters' families have no _total.
+// Reserved says whether no performance variable of a rank may have this name, in any format.
 func Reserved(name string) bool { return board.Reserved(name) }

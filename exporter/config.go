@@ -87,12 +87,9 @@ const maxControlRows = 8192
 
 // complete returns what is to be done for what was said: defaults stand for zero values.
 func (c Config) complete() (Config, error) {
-	if err := errors.Join(
-		orDefault("MaxEnded", &c.MaxEnded, DefaultMaxEnded),
-		orDefault("MaxRanks", &c.MaxRanks, DefaultMaxRanks),
-		orDefault("Retention", &c.Retention, DefaultRetention),
-		orDefault("ControlVariableInterval", &c.ControlVariableInterval, DefaultControlVariableInterval),
-	); err != nil {
+	if err := errors.Join(orDefault("MaxEnded", &c.MaxEnded, DefaultMaxEnded),
+		orDefault("MaxRanks", &c.MaxRanks, DefaultMaxRanks), orDefault("Retention", &c.Retention, DefaultRetention),
+		orDefault("ControlVariableInterval", &c.ControlVariableInterval, DefaultControlVariableInterval)); err != nil {
 		return c, err
 	}
 	if slices.Contains(c.ControlVariables, "") {

@@ -7,15 +7,6 @@ import (
 // Control returns what serves the control socket: it writes to the Exporter's ranks.
 func (e *Exporter) Control() *control.Server { return e.control }
 
-func newControl(e *Exporter) *control.Server {
-	return control.New(control.Config{
-		Targets: e.targets, Written: e.written, Log: e.log, User: e.users.Name,
-		Count: func(result string) { e.self.CvarWrites.WithLabelValues(result).Inc() },
-
-		SeesAll: e.cfg.SeesAll,
-	})
-}
-
 // targets are the ranks that are connected.
 func (e *Exporter) targets() []control.Target {
 	g := e.lock()

@@ -14,7 +14,7 @@
 //     taking.go (its answers), table.go (with its world);
 //   - what happens: registry.go (ranks come and go, and who waits for their last values), connection.go (what passes
 //     between a rank and the registry), inquiry.go (what else ranks are asked), round.go (asking all for a sample),
-//     pages.go (making the page) and result.go (what readers get);
+//     pages.go (making the page, and what readers get of it);
 //   - what programs call: exporter.go, accept.go (who is let in), reload.go, handler.go, otel.go, source.go and
 //     control.go.
 package exporter
@@ -36,7 +36,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/budget"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/work"
@@ -75,7 +74,7 @@ func New(cfg Config) (*Exporter, error) {
 		users:   identity.NewUsers(cfg.UserName),
 		budgets: budget.New(),
 
-		categories: tally.New[categories.Row](categories.MaxRows),
+		categories: tally.New[board.CategoryRow](board.MaxCategoryRows),
 		controls:   tally.New[board.ControlRow](maxControlRows),
 
 		started: time.Now(),
@@ -89,10 +88,12 @@ func New(cfg Config) (*Exporter, error) {
 	}
 	b.work = work.New(maxWork, workRate, func() time.Time { return b.now() }) // which tests change
 	rs := newRanks(b)
-	e := &Exporter{ranks: rs, pages: newPages(rs), door: newDoor(),
-		logging: rate.Sometimes{Interval: acceptLogInterval}}
+	e := &Exporter{ranks: rs, pages: newPages(rs), door: newDoor(), logging: rate.Sometimes{Interval: acceptLogInterval}}
 	e.rounds.ranks, e.rounds.pages = rs, e.pages
-	e.control = newControl(e)
+	e.control = control.New(control.Config{
+		Targets: e.targets, Written: e.written, Log: e.log, User: e.users.Name, SeesAll: e.cfg.SeesAll,
+		Count: func(result string) { e.self.CvarWrites.WithLabelValues(result).Inc() },
+	})
 	e.api = api.Handler(source{e}, api.NewTurns(), e.log)
 	return e, nil
 }

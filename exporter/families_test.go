@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
@@ -28,7 +29,7 @@ const updating = "go test ./exporter -run 'Golden|Documented' -update"
 
 func TestFamiliesAreSortedAndReserved(t *testing.T) {
 	families := Families()
-	assert.True(t, slices.IsSortedFunc(families, func(a, b Family) int { return strings.Compare(a.Name, b.Name) }))
+	assert.True(t, slices.IsSortedFunc(families, func(a, b exposition.Family) int { return strings.Compare(a.Name, b.Name) }))
 	for i, f := range families {
 		assert.True(t, Reserved(f.Name))
 		assert.True(t, Reserved(strings.TrimSuffix(f.Name, "_total")+"_total"),

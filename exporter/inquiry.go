@@ -6,8 +6,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -127,8 +125,7 @@ func (c *connection) inquire(ctx context.Context, what inquiry) {
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			c.panicked("panic on a rank's account", p,
-				append(c.rank.attrs(), "doing", "taking in what it was asked for")...)
+			c.panicked("panic on a rank's account", p, append(c.rank.attrs(), "doing", "taking in what it was asked for")...)
 		}
 		g := c.lock()
 		defer g.unlock()
@@ -147,7 +144,7 @@ func (c *connection) inquire(ctx context.Context, what inquiry) {
 // takeCategories takes the answer in. A rank that did not give one leaves what is known, and lets another be asked.
 func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
 	f := r.facts.Load()
-	rows, over := categories.Rows(list, f.Variables, f.Infos)
+	rows, over := board.CategoryRows(list, f.Variables, f.Infos)
 	g := rs.lock()
 	defer g.unlock()
 	switch w := r.world; {
@@ -164,11 +161,7 @@ func (rs *ranks) takeCategories(r *rank, list []mpit.Category, err error) {
 
 // takeControls takes a rank's control variables in. If they could not be read, the last ones stand.
 func (rs *ranks) takeControls(r *rank, list []mpit.ControlVariable, err error) {
-	chosen, unreadable, over := cvar.Rows(list, rs.cfg.ControlVariables)
-	rows := make([]board.ControlRow, len(chosen))
-	for i, c := range chosen {
-		rows[i] = board.ControlRow{World: r.world.WorldName, Row: c}
-	}
+	rows, unreadable, over := board.ControlRows(r.world.WorldName, list, rs.cfg.ControlVariables)
 	g := rs.lock()
 	defer g.unlock()
 	switch {

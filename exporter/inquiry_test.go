@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 	"github.com/mpit-exporter/mpit-exporter/mpit/mpittest"
@@ -284,14 +284,14 @@ func TestControlVariablesAreAskedForOnlyWhereChosen(t *testing.T) {
 
 func TestControlVariablesOfOneRankAreBounded(t *testing.T) {
 	cfg := small("1", 0)
-	for i := range cvar.MaxRows + 3 {
+	for i := range board.MaxControlRows + 3 {
 		cfg.ControlVariables = append(cfg.ControlVariables,
 			mpit.ControlVariable{Index: i, Name: "v" + strconv.Itoa(i), Datatype: mpit.DatatypeInt, HasValue: true,
 				Values: []uint64{0}})
 	}
 	n := startNode(t, Config{ControlVariables: []string{"*"}})
 	n.connect(mpittest.New(cfg))
-	assert.Len(t, n.with("mpit_cvar_ranks"), cvar.MaxRows)
+	assert.Len(t, n.with("mpit_cvar_ranks"), board.MaxControlRows)
 	assert.Equal(t, 3.0, n.scrape()[`mpit_exporter_series_dropped_total{reason="series_over_bound"}`])
 }
 

@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // OTelConfig says how a reader wants metric data.
@@ -66,7 +68,16 @@ func (r *OTelReader) Read(ctx context.Context) (scopes []metricdata.ScopeMetrics
 		scope := instrumentation.Scope{Name: exposition.ScopeName, Version: r.cfg.Version}
 		scopes = []metricdata.ScopeMetrics{{Scope: scope, Metrics: metrics}}
 	}
-	return scopes, func() { r.took(l.ended) }, nil
+	return scopes, func() {
+		r.e.with(func(g *registry) {
+			g.each(l.ended, func(of *rank) {
+				if of.took == nil {
+					of.took = map[taker]bool{}
+				}
+				of.took[r.ended] = true
+			})
+		})
+	}, nil
 }
 
 // Ended gets a value when a rank has ended since the last was taken. It is never closed.
@@ -75,20 +86,14 @@ func (r *OTelReader) Ended() <-chan struct{} { return r.ended }
 // Close lets go of what the reader has not taken: that is counted. It may be called more than once.
 func (r *OTelReader) Close() {
 	r.e.with(func(g *registry) {
-		if g.takers.open[r.ended] {
-			g.closeTaker(r.ended)
+		if !g.takers.open[r.ended] {
+			return
 		}
-	})
-}
-
-// took notes that the reader has delivered what these ended ranks have left.
-func (r *OTelReader) took(ended []ending) {
-	r.e.with(func(g *registry) {
-		g.each(ended, func(of *rank) {
-			if of.took == nil {
-				of.took = map[taker]bool{}
+		delete(g.takers.open, r.ended)
+		for _, of := range g.table.ordered {
+			if f := of.facts.Load(); of.end != mpit.EndNone && f.Figured && !of.took[r.ended] {
+				g.drop(self.DroppedUndelivered, f.Series)
 			}
-			of.took[r.ended] = true
-		})
+		}
 	})
 }

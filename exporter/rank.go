@@ -32,9 +32,7 @@ const (
 	stateEnded
 )
 
-func (s rankState) String() string {
-	return stateNames[s]
-}
+func (s rankState) String() string { return stateNames[s] }
 
 var stateNames = [...]string{"new", "up", "busy", "passive", "paused", "late", "ended"}
 

@@ -112,8 +112,7 @@ func (g *registry) add(h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	g.noteClash(r)
 	if w.Check == identity.Differs {
 		g.self.Mismatches.Inc()
-		g.log.Debug("a rank claims another job than the kernel says",
-			append(r.attrs(), "cgroup_jobid", w.CgroupJobID)...)
+		g.log.Debug("a rank claims another job than the kernel says", append(r.attrs(), "cgroup_jobid", w.CgroupJobID)...)
 	}
 	return r
 }
@@ -179,8 +178,7 @@ const exitWait = 10 * time.Second
 
 func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
-// expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others
-// need.
+// expire ends ranks whose last sample is overdue and forgets ended ones whose time is over, or whose room others need.
 func (g *registry) expire() {
 	now := g.now()
 	var over, lost []*rank
@@ -233,14 +231,12 @@ func (g *registry) each(ended []ending, do func(r *rank)) {
 	}
 }
 
-// closeTaker forgets a reader of metric data; what ended ranks it was still to get is counted.
-func (g *registry) closeTaker(t taker) {
-	delete(g.takers.open, t)
-	for _, r := range g.table.ordered {
-		if f := r.facts.Load(); r.end != mpit.EndNone && f.Figured && !r.took[t] {
-			g.drop(self.DroppedUndelivered, f.Series)
-		}
-	}
+// delivered notes that a scraper has got a page with these ended ranks, which lets them go in time.
+func (rs *ranks) delivered(ended []ending) {
+	g := rs.lock()
+	defer g.unlock()
+	g.takers.lastScrape = g.now()
+	g.each(ended, func(r *rank) { r.scraped = true })
 }
 
 // maxWays is at how many ranks with the same labels a new one looks, for an ended one in whose place it could be.
@@ -273,9 +269,8 @@ func (g *registry) noteClash(r *rank) {
 	}
 	r.world.warned = true
 	g.log.Warn("ranks have the labels of others; the later ones have a label dup (further clashes of this world are "+
-		"only counted)",
-		append(r.attrs(), "pid", r.About.PID, "jobid_source", r.About.JobIDSource, "jobid_check",
-			r.About.JobIDCheck)...)
+		"only counted)", append(r.attrs(), "pid", r.About.PID, "jobid_source", r.About.JobIDSource, "jobid_check",
+		r.About.JobIDCheck)...)
 }
 
 // publish tells all who don't have the rank's lock what is in it now, and the session's goroutine what the agent is

@@ -49,7 +49,8 @@ func (b *base) enforce(r Rules, epoch uint64) error {
 	}
 	b.rules.Store(&ruling{mapper: r.Mapper, identity: names, epoch: epoch})
 	b.self.ShowLimits(b.budgets.Limits())
-	b.self.ReloadSucceeded(b.now())
+	b.self.Reloaded.Set(1)
+	b.self.ReloadTime.Set(self.Seconds(b.now()))
 	return nil
 }
 

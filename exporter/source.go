@@ -203,8 +203,7 @@ func (r *rank) status() api.RankStatus {
 	}
 	switch {
 	case r.end != mpit.EndNone:
-		ended := r.ended
-		s.EndReason, s.Ended = r.end.String(), &ended
+		s.EndReason, s.Ended = r.end.String(), new(r.ended)
 	case r.line == nil:
 		s.Peer.Lost = r.gone
 	}

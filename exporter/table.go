@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 	"sync"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/board"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -38,16 +38,15 @@ type userBooks struct {
 	taking *semaphore.Weighted // held by who takes one of them in; safe for concurrent use
 }
 
-func newTable() table {
-	return table{byID: map[mpit.RankID]*rank{}, users: map[uint32]*userBooks{}}
-}
+func newTable() table { return table{byID: map[mpit.RankID]*rank{}, users: map[uint32]*userBooks{}} }
 
 // add puts a new rank into the table, with the lowest dup that is free for its labels.
 func (t *table) add(b *base, h mpit.Hello, peer mpit.Peer, w identity.Process) *rank {
 	i, _ := t.find(w.ID)
 	w.ID.Dup = sort.Search(len(t.ordered)-i, func(dup int) bool { // those with the same labels follow one another
-		id := t.ordered[i+dup].ID
-		return id.WithoutDup() != w.ID || id.Dup > dup
+		id, same := t.ordered[i+dup].ID, w.ID
+		same.Dup = id.Dup
+		return id != same || id.Dup > dup
 	})
 	r := newRank(b, h, peer, w, len(t.ordered))
 	t.arrived++
@@ -146,19 +145,15 @@ func (t *table) surplus(limit, bytes int) (oldest *rank) {
 	if !large && t.ended <= limit {
 		return nil
 	}
-	of := func(b *userBooks) int {
+	of := func(uid uint32) int {
 		if large {
-			return b.held
+			return t.users[uid].held
 		}
-		return b.ended
+		return t.users[uid].ended
 	}
-	var most *userBooks
-	var uid uint32
-	for id, b := range t.users {
-		if of(b) > 0 && (most == nil || cmp.Or(cmp.Compare(of(b), of(most)), cmp.Compare(uid, id)) > 0) {
-			most, uid = b, id
-		}
-	}
+	uid := slices.MaxFunc(slices.Collect(maps.Keys(t.users)), func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(of(a), of(b)), cmp.Compare(b, a))
+	})
 	for _, r := range t.ordered {
 		is := r.UID == uid && r.entered.away && (large && r.entered.size > 0 || !large && !r.entered.alive)
 		if is && (oldest == nil || r.leftBefore(oldest)) {
@@ -195,7 +190,7 @@ type world struct {
 	asking     bool
 	stamp      uint64 // of source, when it was asked
 	generation uint64 // of its variables, then
-	rows       []*tally.Held[categories.Row]
+	rows       []*tally.Held[board.CategoryRow]
 	left       map[string]int // left off the page, as counted
 
 	shared shared

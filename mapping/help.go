@@ -7,26 +7,15 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-const (
-	// exactNote is what HELP says of a distribution of time.
-	exactNote = "The agent measures every duration and counts it in buckets of powers of two."
-
-	// sizesNote is what HELP says of a distribution of sizes.
-	sizesNote = "The agent counts every size in buckets of powers of two."
-
-	// onRequestNote is what HELP says of a variable that is opened on request only.
-	onRequestNote = "Opened on request: counting begins with exec --monitoring or when a rule asks (open: true)."
-)
-
 // Help is HELP of a variable whose companion has been found, or is not asked for any more. Of a family that a rule
 // makes of several variables, it says what is true of all of them, so that it doesn't matter which one comes first.
 func (b *Basis) Help(v *mpit.Variable, s *Spec, want *Wanted) string {
 	note := want.note
 	switch {
 	case s.Sizes():
-		note = sizesNote
+		note = "The agent counts every size in buckets of powers of two."
 	case s.Exact:
-		note = exactNote
+		note = "The agent measures every duration and counts it in buckets of powers of two."
 	case want.Kind == KindHistogram && s.Companion == "":
 		note = b.observations("")
 	case want.Kind == KindHistogram && want.set.several():
@@ -81,7 +70,7 @@ func helpText(v *mpit.Variable, set Properties, unit, note string) string {
 	add(what)
 	add(note)
 	if v.OnRequest {
-		add(onRequestNote)
+		add("Opened on request: counting begins with exec --monitoring or when a rule asks (open: true).")
 	}
 	add(help)
 	return strings.Join(parts, " ")

@@ -56,6 +56,4 @@ var libraryVersion = regexp.MustCompile(`[ \t,:(]v?([0-9][0-9a-z.]*)`)
 
 // HasCompanions says whether timers of the library have a COUNTER of the same name, where a rank's variables aren't
 // known.
-func (l Library) HasCompanions() bool {
-	return l.Name == MPICH || l.Name == MVAPICH
-}
+func (l Library) HasCompanions() bool { return l.Name == MPICH || l.Name == MVAPICH }

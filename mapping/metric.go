@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"strings"
 	"time"
 )
 
@@ -85,4 +86,26 @@ func (s *Series) Weight() int {
 		return 1
 	}
 	return len(s.Histogram.Bounds) + 3 // the last bucket, _sum and _count
+}
+
+// FamilyName is what OpenMetrics calls a family that is called name on /metrics: a counter's name has no _total there.
+func FamilyName(name string, kind Kind) string {
+	if kind == KindCounter {
+		return strings.TrimSuffix(name, "_total")
+	}
+	return name
+}
+
+// OwnedNames is every name that a family of that name and kind takes for itself in the text format and in
+// OpenMetrics: its own, and those of its samples. Two families that both own a name cannot stand on one page: a
+// strict parser refuses all of it. The first is FamilyName's.
+func OwnedNames(name string, kind Kind) []string {
+	family := FamilyName(name, kind)
+	switch kind {
+	case KindCounter:
+		return []string{family, family + "_total", family + "_created"}
+	case KindHistogram:
+		return []string{family, family + "_bucket", family + "_sum", family + "_count", family + "_created"}
+	}
+	return []string{family}
 }

@@ -204,26 +204,20 @@ func (s shape) escaped(name string, declared mpit.Class) familyNames {
 		word = ""
 	}
 	base, hash := strings.Join(words, "_"), s.hash(name, declared)
-	full := strings.TrimSuffix(Prefix, "_")
-	for _, part := range []string{base, word, hash} {
-		if part != "" {
-			full += "_" + part
-		}
-	}
-	s2 := s
-	s2.word = ""
-	return familyNames{full + s2.tail(), s.otelName(base, word, hash)}
+	otel := s.otelName(base, word, hash)
+	s.word = ""
+	return familyNames{Prefix + joined("_", base, word, hash) + s.tail(), otel}
+}
+
+// joined is those parts that aren't empty, with separators between.
+func joined(separator string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), separator)
 }
 
 // otelName gives the name in OpenTelemetry. Where no class word tells two classes apart, the ending does that the
 // translation would add: it does not add it twice. A total says of what it is one, where there is a word for it.
 func (s shape) otelName(base, word, hash string) string {
-	n := "mpit"
-	for _, part := range []string{base, word, hash} {
-		if part != "" {
-			n += "." + part
-		}
-	}
+	n := joined(".", "mpit", base, word, hash)
 	switch {
 	case s.kind == KindCounter && s.word != classWords[mpit.ClassAggregate]:
 		if w := s.unitWord(); w != "" {

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mpit-exporter/mpit-exporter/mpit"
@@ -69,6 +70,26 @@ type Wanted struct {
 	note string
 }
 
+// Properties is what rules say of one variable: of each property the first rule that matches and sets it.
+type Properties struct {
+	Drop      bool
+	Class     mpit.Class
+	Unit      Unit
+	Scale     float64
+	Name      string
+	Help      string
+	Labels    []Label // sorted by name, values clean; of the named groups
+	Variables string  // those that get labels from the same rule, in words
+	Merge     Merge
+	Elements  Merge
+	Nonzero   bool
+	Object    bool // false: no label with the object's name
+	Companion string
+	Buckets   []float64 // nil: those of Basis
+	Offset    bool
+	Open      bool
+}
+
 // Become says what v becomes, given what the rules say of it: everything but its metric. Companion is what a timer asks
 // for, whether or not that variable exists. With a Reason, v is left out; the Spec still holds for ReasonRule, because
 // a counter that isn't shown can be a timer's companion.
@@ -98,27 +119,24 @@ func (b *Basis) Become(set Properties, v *mpit.Variable) (Spec, Wanted, Reason) 
 	switch {
 	case set.Drop:
 		return s, Wanted{}, ReasonRule
-	case v.Distribution && checkDistribution(v) != "":
-		return s, Wanted{}, checkDistribution(v)
+	case v.Distribution && (v.Class != mpit.ClassTimer && v.Class != mpit.ClassAggregate ||
+		v.Datatype != mpit.DatatypeUint64):
+		return s, Wanted{}, ReasonDistribution
 	case s.Number == NotNumber && v.Datatype == mpit.DatatypeChar && v.Class == mpit.ClassGeneric:
 		return s, Wanted{}, ReasonGenericString
 	case s.Number == NotNumber:
 		return s, Wanted{}, ReasonDatatype
 	}
-	var n familyNames
+	n, measure := sh.names(v.Name, v.Class), s.Unit
 	if set.Name != "" {
 		n = sh.named(set.Name, v.Name, v.Class)
-	} else {
-		n = sh.names(v.Name, v.Class)
 	}
-	return s, Wanted{
-		Metric: Metric{
-			Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel,
-			Measure: s.Measure(),
-		},
-		set:  set,
-		note: note,
-	}, ""
+	if s.Mode == ModeState {
+		measure = "states"
+	}
+	metric := Metric{Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel,
+		Measure: measure}
+	return s, Wanted{Metric: metric, set: set, note: note}, ""
 }
 
 // ofClass is what the class says: how the values count, merge and are shown, and what is to be noted in HELP. This is
@@ -155,10 +173,7 @@ func (s *Spec) ofClass(set Properties, v *mpit.Variable) (sh shape, note string)
 		case sh.unit == "s" || sh.unit == "" && s.Number == Floating:
 			sh.kind, sh.otel, sh.unit = KindHistogram, OTelHistogram, "s"
 			s.Unit = "s"
-			if s.Companion = set.Companion; s.Companion == "" {
-				s.Companion = v.Name
-			}
-			if s.Companion == NoCompanion {
+			if s.Companion = cmp.Or(set.Companion, v.Name); s.Companion == NoCompanion {
 				s.Companion = ""
 			}
 		default:
@@ -207,22 +222,6 @@ func (s *Spec) merge(set Properties) {
 
 // Sizes says whether the variable is a distribution of sizes in bytes.
 func (s *Spec) Sizes() bool { return s.Exact && s.Real == mpit.ClassAggregate }
-
-// Measure is what values of the variable are of: its unit, or that they are states.
-func (s *Spec) Measure() string {
-	if s.Mode == ModeState {
-		return "states"
-	}
-	return s.Unit
-}
-
-// checkDistribution says why a variable can't be the distribution that it says it is; "": it can.
-func checkDistribution(v *mpit.Variable) Reason {
-	if v.Class != mpit.ClassTimer && v.Class != mpit.ClassAggregate || v.Datatype != mpit.DatatypeUint64 {
-		return ReasonDistribution
-	}
-	return ""
-}
 
 // Merged says whether the elements of a handle that has so many become one.
 func (s *Spec) Merged(elements int) bool { return s.Each == "" || s.Numbered && elements == 1 }

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ func ItemsOf(e *mpit.Enum) []Item {
 		}
 		name := CleanText(it.Name, maxStateName)
 		if name == "" || names[name] {
-			name = strings.TrimSpace(name + " (" + StateName(it.Value) + ")")
+			name = strings.TrimSpace(fmt.Sprintf("%s (%d)", name, it.Value))
 		}
 		if names[name] {
 			continue
@@ -34,9 +35,6 @@ func ItemsOf(e *mpit.Enum) []Item {
 	}
 	return items
 }
-
-// StateName is the name of a STATE's value that has no other: its number.
-func StateName(v int64) string { return strconv.FormatInt(v, 10) }
 
 // OutsideName names a value that has no series of its own: its number, or in an enumeration of more than maxItems its
 // item. An item that is called by another one's number has been there first.
@@ -48,7 +46,7 @@ func (s *Spec) OutsideName(e *mpit.Enum, value int64) string {
 			}
 		}
 	}
-	name := StateName(value)
+	name := strconv.FormatInt(value, 10)
 	for slices.ContainsFunc(s.Items, func(it Item) bool { return it.Name == name }) {
 		name = "(" + name + ")"
 	}

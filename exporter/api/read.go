@@ -30,8 +30,7 @@ func CatalogueOfSample(s *mpit.Session, sample *mpit.Sample, mapper *variables.M
 		Objects:          []ObjectStatus{},
 	}
 	if stamp := sample.Stats.CategoryStamp; stamp > 0 {
-		stamp-- // as MPI_T numbers them
-		c.CategoryStamp = &stamp
+		c.CategoryStamp = new(stamp - 1) // as MPI_T numbers them
 	}
 	if sample.Layout != nil {
 		c.Objects = objectStatus(sample.Layout.Objects)
@@ -217,8 +216,7 @@ func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string) C
 		s.Code = v.Code.String()
 	}
 	if v.HasValue {
-		value := cvar.Text(v)
-		s.Value = &value
+		s.Value = new(cvar.Text(v))
 	}
 	for i := range v.Objects {
 		on := &v.Objects[i]
@@ -228,8 +226,7 @@ func controlVariableStatus(v *mpit.ControlVariable, objects map[uint32]string) C
 		}
 		if on.HasValue {
 			value := mpit.CvarValue{Values: on.Values, Text: on.Text, IsText: v.Datatype == mpit.DatatypeChar}
-			text := cvar.Format(v.Datatype, v.Enum, value)
-			o.Value = &text
+			o.Value = new(cvar.Format(v.Datatype, v.Enum, value))
 		}
 		s.Objects = append(s.Objects, o)
 	}

@@ -23,16 +23,13 @@ const (
 )
 
 // TimeStateNames are their names, in labels and JSON.
-var TimeStateNames = [TimeStates]string{"outside", "send", "wait", "collective", "file", "poll", "finalize",
-	"ended"}
+var TimeStateNames = [TimeStates]string{"outside", "send", "wait", "collective", "file", "poll", "finalize", "ended"}
 
 // StateSeconds is how long a rank has been in each state, in seconds.
 type StateSeconds [TimeStates]float64
 
 // Inside is the time in MPI that is of a kind of calls.
-func (s *StateSeconds) Inside() float64 {
-	return s[Send] + s[Wait] + s[Collective] + s[File] + s[Poll]
-}
+func (s *StateSeconds) Inside() float64 { return s[Send] + s[Wait] + s[Collective] + s[File] + s[Poll] }
 
 // Plus is both together.
 func (s StateSeconds) Plus(more StateSeconds) StateSeconds {

@@ -178,8 +178,7 @@ func StatusOf(h *mpit.Hello, peer mpit.Peer, of identity.Process) RankStatus {
 		Batch:          Batch{of.JobName, of.Partition, of.Account, of.QOS},
 	}
 	if !h.InitTime.IsZero() {
-		started := h.InitTime // nothing else of h is held
-		s.Started = &started
+		s.Started = new(h.InitTime) // nothing else of h is held
 	}
 	return s
 }

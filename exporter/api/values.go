@@ -138,7 +138,10 @@ func (v *Values) Add(s *Shown) {
 	room.begun = true
 	room.series--
 	room.bytes -= rankBytes
-	variables := newVariables(s.Variables, s.Infos)
+	variables := &rankVariables{infos: s.Infos}
+	if s.Variables != nil {
+		variables.raw = s.Variables.ByID
+	}
 	r := RankValues{Rank: s.Rank}
 	r.Variables, r.Cut = variables.values(s.Series, &v.of, room)
 	v.list.Ranks = append(v.list.Ranks, r)
@@ -191,30 +194,16 @@ type rankVariables struct {
 	byMetric map[string][]int
 }
 
-// newVariables returns the variables of a rank, as far as they are known.
-func newVariables(catalogue *mpit.Variables, infos []variables.Info) *rankVariables {
-	x := &rankVariables{infos: infos}
-	if catalogue != nil {
-		x.raw = catalogue.ByID
-	}
-	return x
-}
-
-// index makes byMetric: late, as what a scrape asks of most ranks is empty.
-func (x *rankVariables) index() {
-	x.byMetric = map[string][]int{}
-	for i := range x.infos {
-		if m := x.infos[i].Metric; m != nil {
-			x.byMetric[m.Name] = append(x.byMetric[m.Name], i)
-		}
-	}
-}
-
 // find returns the place of the variable that a series is of, -1 if the rank has no such variable: a merged series
 // may be of another rank.
 func (x *rankVariables) find(s *mapping.Series) int {
-	if x.byMetric == nil {
-		x.index()
+	if x.byMetric == nil { // made late, as what a scrape asks of most ranks is empty
+		x.byMetric = map[string][]int{}
+		for i := range x.infos {
+			if m := x.infos[i].Metric; m != nil {
+				x.byMetric[m.Name] = append(x.byMetric[m.Name], i)
+			}
+		}
 	}
 	best, fit := -1, 0
 	for _, i := range x.byMetric[s.Metric.Name] {
@@ -275,7 +264,8 @@ func seriesValue(of *exposition.Shown, i int, bare bool) SeriesValue {
 		}
 	}
 	if h := of.Histogram(i); h != nil {
-		var sum uint64
+		count := exposition.CountOfAll(h)
+		rest := count
 		bucket := func(bound string, n uint64) {
 			if n == 0 || bare {
 				return
@@ -286,12 +276,11 @@ func seriesValue(of *exposition.Shown, i int, bare bool) SeriesValue {
 			v.Buckets[bound] = strconv.FormatUint(n, 10)
 		}
 		for i, n := range h.Counts[:len(h.Bounds)] {
-			sum += n
+			rest -= n
 			bucket(string(exposition.AppendNumber(nil, h.Bounds[i])), n)
 		}
-		bucket("+Inf", exposition.CountOfAll(h, sum)-sum)
-		v.Count, v.Sum = strconv.FormatUint(exposition.CountOfAll(h, sum), 10),
-			string(exposition.AppendNumber(nil, h.Sum))
+		bucket("+Inf", rest)
+		v.Count, v.Sum = strconv.FormatUint(count, 10), string(exposition.AppendNumber(nil, h.Sum))
 		return v
 	}
 	v.Value = string(exposition.AppendNumber(nil, of.Value(i)))

@@ -36,8 +36,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		unix, ok := conn.(*net.UnixConn)
 		if !ok {
 			_ = conn.Close()
-			return nil, fmt.Errorf("a connection over %s, of which nobody says whose it is",
-				conn.LocalAddr().Network())
+			return nil, fmt.Errorf("a connection over %s, of which nobody says whose it is", conn.LocalAddr().Network())
 		}
 		caller, err := mpit.PeerOf(unix)
 		if err == nil && l.conns.of(caller.UID).Take(caller.UID, 1) {

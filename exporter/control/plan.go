@@ -93,8 +93,7 @@ func (p *plan) describe(ctx context.Context, req *Request) error {
 	}
 	at := slices.IndexFunc(all, func(v mpit.ControlVariable) bool { return v.Name == req.Name })
 	if at < 0 {
-		return notFound("its MPI library has no control variable %q; mpit-exporter list --cvars shows all",
-			req.Name)
+		return notFound("its MPI library has no control variable %q; mpit-exporter list --cvars shows all", req.Name)
 	}
 	p.variable = all[at] // keeps nothing else of the list
 	if p.object, err = p.findObject(ctx, req.Object); err != nil {
@@ -277,12 +276,3 @@ func restore(ctx context.Context, plans []plan, list []RankAnswer) string {
 }
 
 func joinTexts(a, b string) string { return strings.TrimPrefix(a+"; "+b, "; ") }
-
-// readPlans lists the ranks' present values.
-func readPlans(plans []plan) []RankAnswer {
-	list := make([]RankAnswer, len(plans))
-	for i := range plans {
-		list[i] = RankAnswer{Rank: plans[i].target.ID.Rank, State: Read, Value: plans[i].format(plans[i].old)}
-	}
-	return list
-}

@@ -34,8 +34,7 @@ func (s *Server) servePush(ctx context.Context, caller mpit.Peer, w http.Respons
 			s.own, caller.UID)
 	case push == nil || *push == nil:
 		err = refusef(http.StatusNotImplemented,
-			"this exporter does not push: start it with --otlp, or with OTEL_EXPORTER_OTLP_ENDPOINT in its "+
-				"environment")
+			"this exporter does not push: start it with --otlp, or with OTEL_EXPORTER_OTLP_ENDPOINT in its environment")
 	default:
 		points, err = (*push)(ctx)
 	}

@@ -247,7 +247,9 @@ func (s *Server) get(ctx context.Context, caller mpit.Peer, req *Request) (Answe
 		return answer, err
 	}
 	answer.describe(plans)
-	answer.Ranks = readPlans(plans)
+	for _, p := range plans {
+		answer.Ranks = append(answer.Ranks, RankAnswer{Rank: p.target.ID.Rank, State: Read, Value: p.format(p.old)})
+	}
 	return answer, nil
 }
 

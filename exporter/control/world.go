@@ -70,8 +70,7 @@ func chooseWorld(all []Target, caller mpit.Peer, req *Request) (*world, error) {
 	if len(match) == 0 {
 		switch {
 		case req.JobID == "" && caller.UID != 0:
-			return nil, notFound("no rank of user %d is connected here; name the job (--jobid) if it is another "+
-				"user's",
+			return nil, notFound("no rank of user %d is connected here; name the job (--jobid) if it is another user's",
 				caller.UID)
 		case req.JobID == "":
 			return nil, notFound("no rank of that world or user is connected here; /api/v1/ranks shows all that are")
@@ -86,8 +85,7 @@ func chooseWorld(all []Target, caller mpit.Peer, req *Request) (*world, error) {
 	for i := 1; i < len(match); i++ {
 		if match[i].ID.Rank == match[i-1].ID.Rank {
 			return nil, conflict("two processes claim to be rank %d of job %q, world %q; give jobs that run at the "+
-				"same time different ids (exec --job-id)", match[i].ID.Rank, id.JobID,
-				id.World)
+				"same time different ids (exec --job-id)", match[i].ID.Rank, id.JobID, id.World)
 		}
 	}
 	w := &world{
@@ -105,10 +103,8 @@ func chooseWorld(all []Target, caller mpit.Peer, req *Request) (*world, error) {
 // pick chooses ranks of the world by their numbers.
 func (w *world) pick(numbers []int) error {
 	w.ranks = nil
-	numbers = slices.Clone(numbers)
-	slices.Sort(numbers)
 	var missing []int
-	for _, n := range slices.Compact(numbers) {
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
 		// here is sorted by rank; what is wanted may be much more than there is.
 		at, found := slices.BinarySearchFunc(w.here, n, func(t Target, n int) int { return cmp.Compare(t.ID.Rank, n) })
 		if found {
@@ -160,8 +156,7 @@ func ambiguous(targets []Target) error {
 	case len(jobs) > 1:
 		return conflict("there are %d jobs; name one of them (--jobid): %s", len(jobs), list(jobs))
 	case len(users) > 1:
-		return conflict("several users have a job %q; say whose uid is meant (--uid): %s", targets[0].ID.JobID,
-			list(users))
+		return conflict("several users have a job %q; say whose uid is meant (--uid): %s", targets[0].ID.JobID, list(users))
 	case len(worlds) > 1:
 		return conflict("job %q has %d worlds; name one of them (--world): %s",
 			targets[0].ID.JobID, len(worlds), list(worlds))
@@ -182,27 +177,20 @@ func (w *world) permit(caller mpit.Peer, nobody uint32) error {
 			return forbidden("uid %d may be anybody whom the exporter's user name-space doesn't know; only root may "+
 				"set control variables of such ranks", nobody)
 		}
-	}
-	for _, t := range w.ranks {
 		if !t.WriteAllowed {
 			return forbidden("rank %d: its job does not allow control variables to be written; start it with "+
-				"mpit-exporter exec --allow-write, or with %s=1 in its environment", t.ID.Rank,
-				envAllowWrite)
+				"mpit-exporter exec --allow-write, or with MPIT_AGENT_ALLOW_WRITE=1 in its environment", t.ID.Rank)
 		}
 	}
 	return nil
 }
-
-// envAllowWrite is what the agent reads.
-const envAllowWrite = "MPIT_AGENT_ALLOW_WRITE"
 
 // check applies the rules of MPI-4.1 §15.3.6: what may be written at all, and which ranks must have the same.
 func (w *world) check(plans []plan) error {
 	for i := range plans {
 		v := &plans[i].variable
 		rank := plans[i].target.ID.Rank
-		if first := &plans[0].variable; v.Scope != first.Scope || v.Datatype != first.Datatype ||
-			v.Bind != first.Bind {
+		if first := &plans[0].variable; v.Scope != first.Scope || v.Datatype != first.Datatype || v.Bind != first.Bind {
 			return conflict("%s is %s %s in rank %d and %s %s in rank %d: they have different MPI libraries",
 				v.Name, first.Scope, first.Datatype, plans[0].target.ID.Rank, v.Scope, v.Datatype, rank)
 		}

@@ -19,9 +19,6 @@ type Family struct {
 	Labels []string // besides the scraper's, and besides `dup` on what stands once per rank or world
 }
 
-// SampleNames are the names that samples of the family have, in both text formats.
-func (f *Family) SampleNames() []string { return mapping.OwnedNames(f.Name, f.Type) }
-
 // otelFamily is what a family is in OpenTelemetry, besides what Prometheus says of it too.
 type otelFamily struct {
 	name string

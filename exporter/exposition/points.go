@@ -79,9 +79,17 @@ func (w *pointWriter) sum(p *metricdata.DataPoint[float64], s *Sheet, i int) {
 	w.gauge(p, s, i)
 }
 
+// histogram sets a point that has the buckets that /metrics has.
 func (w *pointWriter) histogram(p *metricdata.HistogramDataPoint[float64], s *Sheet, i int) {
-	*p = histogramPoint(s.histogram(i))
-	p.Attributes, p.StartTime, p.Time = s.attributes(i), s.begun(i), w.at
+	h := s.histogram(i)
+	*p = metricdata.HistogramDataPoint[float64]{Attributes: s.attributes(i), StartTime: s.begun(i), Time: w.at,
+		Count: CountOfAll(h), Sum: h.Sum, Bounds: h.Bounds, BucketCounts: make([]uint64, len(h.Bounds)+1)}
+	rest := p.Count
+	for k, n := range h.Counts[:len(h.Bounds)] {
+		p.BucketCounts[k] = n
+		rest -= n
+	}
+	p.BucketCounts[len(h.Bounds)] = rest
 }
 
 // attributes are an entry's labels. The set is made when it is asked for first.
@@ -103,17 +111,4 @@ func (s *Sheet) begun(i int) time.Time {
 		return at
 	}
 	return s.owner.Begun
-}
-
-// histogramPoint has the buckets that /metrics has.
-func histogramPoint(h *mapping.Histogram) metricdata.HistogramDataPoint[float64] {
-	counts := make([]uint64, len(h.Bounds)+1)
-	var sum uint64
-	for i := range h.Bounds {
-		counts[i] = h.Counts[i]
-		sum += h.Counts[i]
-	}
-	count := CountOfAll(h, sum)
-	counts[len(h.Bounds)] = count - sum
-	return metricdata.HistogramDataPoint[float64]{Count: count, Sum: h.Sum, Bounds: h.Bounds, BucketCounts: counts}
 }

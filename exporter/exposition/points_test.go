@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 )
@@ -22,7 +23,10 @@ func TestHistogramPoint(t *testing.T) {
 		{[]uint64{3, 4, 5}, 2, []uint64{3, 4, 0}},
 	} {
 		h := &mapping.Histogram{Bounds: []float64{1, 2}, Counts: test.counts, Count: test.count, Sum: 7}
-		p := histogramPoint(h)
+		s := &Sheet{owner: someone(), entries: []entry{{labels: &labels{}, series: &unlabelled}},
+			histograms: []mapping.Histogram{*h}}
+		var p metricdata.HistogramDataPoint[float64]
+		(&pointWriter{}).histogram(&p, s, 0)
 		assert.Equal(t, test.want, p.BucketCounts)
 		assert.Equal(t, test.want[0]+test.want[1]+test.want[2], p.Count)
 		assert.Equal(t, h.Bounds, p.Bounds)

@@ -116,22 +116,17 @@ func (w *messageWriter) number(s *Sheet, at int) {
 func (w *messageWriter) histogram(s *Sheet, at int) {
 	outer := w.b
 	w.b = w.inner[:0]
-	h := s.histogram(at)
-	var sum uint64
-	for i := range h.Bounds {
-		sum += h.Counts[i]
-	}
-	count := CountOfAll(h, sum)
+	h, sum := s.histogram(at), uint64(0)
+	count := CountOfAll(h)
 	w.whole(histogramCount, count)
 	w.double(histogramSum, h.Sum)
-	sum = 0
 	for i, bound := range h.Bounds {
 		sum += h.Counts[i]
 		w.message(histogramBucket, 1+protowire.SizeVarint(sum)+fixedField)
 		w.whole(bucketCount, sum)
 		w.double(bucketBound, bound)
 	}
-	if whole := nativeCount(h) == count; whole {
+	if nativeCount(h) == count {
 		w.native(h)
 	}
 	w.inner, w.b = appendTime(w.b, histogramCreated, s.created(at)), outer

@@ -113,9 +113,15 @@ func CopyHistogram(to, from *mapping.Histogram) {
 	to.Counts, to.Native = counts, native
 }
 
-// CountOfAll is the count of a histogram's observations: never less than a bucket's, whatever came from the rank. sum
-// is what the buckets with a bound hold.
-func CountOfAll(h *mapping.Histogram, sum uint64) uint64 { return max(sum, h.Count) }
+// CountOfAll is the count of a histogram's observations: never less than what the buckets with a bound hold, whatever
+// came from the rank.
+func CountOfAll(h *mapping.Histogram) uint64 {
+	sum := uint64(0)
+	for _, n := range h.Counts[:len(h.Bounds)] {
+		sum += n
+	}
+	return max(sum, h.Count)
+}
 
 // SetOwn sets the numbers of the exporter's own families.
 func (s *Sheet) SetOwn() {

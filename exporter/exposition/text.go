@@ -32,16 +32,11 @@ func (f *family) writeText(b *body.Body, to Format) (n int) {
 	return w.n
 }
 
-// baseName is what the family is called in comments.
-func (to Format) baseName(f *family) string {
-	if to == OpenMetrics && f.kind == mapping.KindCounter {
-		return strings.TrimSuffix(f.name, "_total")
-	}
-	return f.name
-}
-
 func (to Format) appendHead(b []byte, f *family) []byte {
-	name := to.baseName(f)
+	name := f.name
+	if to == OpenMetrics {
+		name = mapping.FamilyName(f.name, f.kind)
+	}
 	comment := func(key string) {
 		b = append(append(append(append(b, "# "...), key...), ' '), name...)
 		b = append(b, ' ')
@@ -115,21 +110,21 @@ func (w *seriesWriter) histogram(s *Sheet, at int) {
 	to := len(b)
 	var sum uint64
 	for i, le := range w.les {
-		n := CountOfAll(h, sum)
 		if i < len(h.Bounds) {
 			sum += h.Counts[i]
-			n = sum
+		} else {
+			sum = max(sum, h.Count) // as CountOfAll
 		}
 		if i > 0 {
 			b = append(b, b[from:to]...)
 		}
 		b = append(b, le...)
-		b = append(strconv.AppendUint(b, n, 10), '\n')
+		b = append(strconv.AppendUint(b, sum, 10), '\n')
 	}
 	b = append(append(append(b, name...), "_sum"...), labels...)
 	b = append(AppendNumber(b, h.Sum), '\n')
 	b = append(append(append(b, name...), "_count"...), labels...)
-	b = append(strconv.AppendUint(b, CountOfAll(h, sum), 10), '\n')
+	b = append(strconv.AppendUint(b, sum, 10), '\n')
 	w.b = b
 }
 

@@ -42,7 +42,7 @@ func cgroupOf(proc fs.FS, peer mpit.Peer) (cgroup, error) {
 	if err != nil {
 		return cgroup{}, err
 	}
-	if uid, ok := effectiveUID(status); !ok || uid != peer.UID {
+	if field(status, "Uid:", 1) != strconv.FormatUint(uint64(peer.UID), 10) { // the effective one, as SO_PEERCRED says
 		return cgroup{}, fmt.Errorf("process %s is not user %d's any more", dir, peer.UID)
 	}
 	found := parseCgroup(string(text))
@@ -118,12 +118,6 @@ func readProc(proc fs.FS, name string) ([]byte, error) {
 	return text, nil
 }
 
-// effectiveUID reads /proc/<pid>/status: the second number is what SO_PEERCRED says as well.
-func effectiveUID(status []byte) (uint32, bool) {
-	uid, err := strconv.ParseUint(field(status, "Uid:", 1), 10, 32)
-	return uint32(uid), err == nil
-}
-
 // A line of /proc/<pid>/cgroup is hierarchy:controllers:path, one for each hierarchy of v1, one for v2. Only the path's
 // beginning counts, which belongs to the system: users may have cgroups of their own further down, and call them what
 // they like. Seen from another cgroup namespace, as an exporter in a container does, a path leads upwards first, and
@@ -197,8 +191,7 @@ func (k cgroup) check(c *claim) string {
 	case known == "" || claimed == "":
 		return Unknown
 	case k.scheduler != c.Source:
-		// A Flux job may run inside of another scheduler's, and anything in a pod; but no node is these schedulers'
-		// at once.
+		// A Flux job may run inside of another scheduler's, and anything in a pod; but no node is these schedulers' at once.
 		if nodesOwn(k.scheduler) && nodesOwn(c.Source) {
 			return Differs
 		}

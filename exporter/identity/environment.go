@@ -154,8 +154,7 @@ func (e environment) fluxRoot() string {
 // world names one MPI_COMM_WORLD in a job, "" where only the launcher's process can.
 func (e environment) world() string {
 	flux := e.get("FLUX_JOB_ID")
-	// The brokers of a Flux instance may have been started by srun: then what is left of that is older than the Flux
-	// job.
+	// The brokers of a Flux instance may have been started by srun: then what is left of that is older than the Flux job.
 	if ns := e.get("PMIX_NAMESPACE"); ns != "" && (flux == "" || !strings.HasPrefix(ns, "slurm.pmix.")) {
 		return ns
 	}
@@ -230,9 +229,7 @@ func mpiJobOfPod(pod string) string {
 	return ""
 }
 
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 func (e environment) gridEngine() bool { return e.get("SGE_TASK_ID", "SGE_ROOT", "SGE_CELL") != "" }
 

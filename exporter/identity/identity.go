@@ -33,19 +33,8 @@ type Identity struct {
 
 // Compare orders ranks on the page: by job, world, user, rank, dup.
 func (id Identity) Compare(other Identity) int {
-	return cmp.Or(
-		strings.Compare(id.JobID, other.JobID),
-		strings.Compare(id.World, other.World),
-		strings.Compare(id.User, other.User),
-		cmp.Compare(id.Rank, other.Rank),
-		cmp.Compare(id.Dup, other.Dup),
-	)
-}
-
-// WithoutDup is what all ranks with the same labels have in common.
-func (id Identity) WithoutDup() Identity {
-	id.Dup = 0
-	return id
+	return cmp.Or(strings.Compare(id.JobID, other.JobID), strings.Compare(id.World, other.World),
+		strings.Compare(id.User, other.User), cmp.Compare(id.Rank, other.Rank), cmp.Compare(id.Dup, other.Dup))
 }
 
 // Process is what is known of the process behind a connection.

@@ -60,5 +60,4 @@ func TestCompare(t *testing.T) {
 	for i := range sorted[1:] {
 		assert.Negative(t, sorted[i].Compare(sorted[i+1]), "%d", i)
 	}
-	assert.Equal(t, sorted[2], sorted[3].WithoutDup())
 }

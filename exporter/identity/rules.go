@@ -35,13 +35,6 @@ func Compile(list []rules.Relabel) (*Rules, error) {
 	return made, nil
 }
 
-func valueOr(given *string, standard string) string {
-	if given != nil {
-		return *given
-	}
-	return standard
-}
-
 // apply applies the rules in their order to what a rank says; each sees what those before it have made. value gives
 // the other sources. What a rule makes is fit for a label; where it makes nothing, the old value stays.
 func (r *Rules) apply(p *Process, value func(source string) string) {
@@ -54,9 +47,9 @@ func (r *Rules) apply(p *Process, value func(source string) string) {
 				values[k] = value(source)
 			}
 		}
-		text := strings.Join(values, valueOr(rule.Separator, ";"))
+		text := strings.Join(values, *cmp.Or(rule.Separator, new(";")))
 		if match := rule.regex.FindStringSubmatchIndex(text); match != nil {
-			made := rule.regex.ExpandString(nil, valueOr(rule.Replacement, "$1"), text, match)
+			made := rule.regex.ExpandString(nil, *cmp.Or(rule.Replacement, new("$1")), text, match)
 			label := p.label(rule.TargetLabel)
 			*label = cmp.Or(strings.TrimSpace(clean.Name(string(made))), *label)
 		}

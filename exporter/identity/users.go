@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -47,11 +48,7 @@ func (u *Users) Name(uid uint32) string {
 	name := u.names[uid]
 	at, nameless := u.nameless[uid]
 	if len(u.nameless) >= maxUsers {
-		for uid, at := range u.nameless {
-			if now.Sub(at) >= namelessFor {
-				delete(u.nameless, uid)
-			}
-		}
+		maps.DeleteFunc(u.nameless, func(_ uint32, at time.Time) bool { return now.Sub(at) >= namelessFor })
 	}
 	full := len(u.nameless) >= maxUsers || len(u.names) >= maxUserNames
 	u.mu.Unlock()

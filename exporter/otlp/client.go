@@ -33,16 +33,9 @@ const (
 	lastRetry  = 5 * time.Second
 )
 
-// newExporter returns one of the SDK's exporters, which does not connect yet. All that it would take from the
+// newGRPC and newHTTP return one of the SDK's exporters, which does not connect yet. All that it would take from the
 // environment is given to it, so that it reads and, above all, reports nothing by itself: its errors go to a handler
 // that is the whole process'.
-func newExporter(ctx context.Context, s *settings, retry time.Duration) (sdk.Exporter, error) {
-	if s.Protocol == ProtocolGRPC {
-		return newGRPC(ctx, s, retry)
-	}
-	return newHTTP(ctx, s, retry)
-}
-
 func newGRPC(ctx context.Context, s *settings, retry time.Duration) (sdk.Exporter, error) {
 	credential, compressor := insecure.NewCredentials(), encoding.Identity
 	if s.tls != nil {
@@ -54,13 +47,9 @@ func newGRPC(ctx context.Context, s *settings, retry time.Duration) (sdk.Exporte
 	reconnect := backoff.DefaultConfig
 	reconnect.BaseDelay, reconnect.MaxDelay = retry, lastRetry
 	return otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithEndpoint(s.target), otlpmetricgrpc.WithHeaders(s.headers),
-		otlpmetricgrpc.WithDialOption(
-			grpc.WithUserAgent(s.userAgent()),
-			grpc.WithUnaryInterceptor(listen),
+		otlpmetricgrpc.WithDialOption(grpc.WithUserAgent(s.userAgent()), grpc.WithUnaryInterceptor(listen),
 			grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: s.timeout}),
-			grpc.WithTransportCredentials(credential),
-			grpc.WithDefaultCallOptions(grpc.UseCompressor(compressor)),
-		),
+			grpc.WithTransportCredentials(credential), grpc.WithDefaultCallOptions(grpc.UseCompressor(compressor))),
 		otlpmetricgrpc.WithTimeout(s.timeout), otlpmetricgrpc.WithMaxRequestSize(receiversLimit),
 		otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{Enabled: true, InitialInterval: retry,
 			MaxInterval: lastRetry, MaxElapsedTime: s.timeout}))
@@ -197,9 +186,7 @@ type unreachable struct{ error }
 func (u unreachable) Temporary() bool { return true }
 func (u unreachable) Unwrap() error   { return u.error }
 
-func (s *settings) userAgent() string {
-	return strings.TrimSuffix(serviceName+"/"+s.Version, "/")
-}
+func (s *settings) userAgent() string { return strings.TrimSuffix(serviceName+"/"+s.Version, "/") }
 
 // maxSaid is how much of what a receiver says is repeated, in bytes: it may answer with anything, such as pages of
 // HTML.

@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/prometheus/common/config"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
@@ -71,7 +73,7 @@ func (cfg Config) settings() (*settings, error) {
 			return nil, err
 		}
 	}
-	return s, s.completeResource(e, s)
+	return s, s.readResource(e)
 }
 
 // readWords reads what is one of a few words; some only to refuse what the environment asks of all exporters and this
@@ -144,8 +146,7 @@ func (s *settings) readEndpoint(e environ) error {
 	user, err := read(v)
 	if err == nil && user != nil && s.headers["authorization"] == "" {
 		password, _ := user.Password()
-		s.headers["authorization"] = "Basic " +
-			base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+		s.headers["authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
 	}
 	return err
 }
@@ -177,5 +178,45 @@ func (s *settings) readTLS(e environ) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
 	}
+	return nil
+}
+
+const serviceName = "mpit-exporter"
+
+// readResource says who pushes. The environment's attributes win, OTEL_SERVICE_NAME over all. Nothing changes when
+// the exporter is restarted, as process.pid would: receivers that make labels of attributes would begin each series
+// anew.
+//
+// The SDK's resource.WithFromEnv is not used, as it reads the process' environment only and drops what it can't read.
+func (s *settings) readResource(e environ) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("the host's name for host.name: %w", err)
+	}
+	attrs := map[string]string{
+		"service.name": serviceName, "service.instance.id": host, "host.name": host,
+		"process.executable.name": filepath.Base(os.Args[0]),
+	}
+	if s.Instance != "" {
+		attrs["service.instance.id"] = host + ":" + s.Instance
+	}
+	if s.Version != "" {
+		attrs["service.version"] = s.Version
+	}
+	pairs, err := e.get("OTEL_RESOURCE_ATTRIBUTES").pairs()
+	if err != nil {
+		return err
+	}
+	for _, p := range pairs {
+		attrs[strings.ToValidUTF8(p.key, "\uFFFD")] = strings.ToValidUTF8(p.value, "\uFFFD")
+	}
+	if v := e.get("OTEL_SERVICE_NAME"); v.text != "" {
+		attrs["service.name"] = strings.ToValidUTF8(v.text, "\uFFFD")
+	}
+	set := make([]attribute.KeyValue, 0, len(attrs))
+	for key, value := range attrs {
+		set = append(set, attribute.String(key, value))
+	}
+	s.resource = resource.NewSchemaless(set...)
 	return nil
 }

@@ -11,22 +11,18 @@ import (
 
 // The variables of the OTLP exporters have two forms; the second is of metrics alone and goes before the first.
 const (
-	general    = "OTEL_EXPORTER_OTLP_"
-	ofMetrics  = "OTEL_EXPORTER_OTLP_METRICS_"
-	exporters  = "OTEL_METRICS_EXPORTER"
-	disabled   = "OTEL_SDK_DISABLED"
-	service    = "OTEL_SERVICE_NAME"
-	attributes = "OTEL_RESOURCE_ATTRIBUTES"
+	general   = "OTEL_EXPORTER_OTLP_"
+	ofMetrics = "OTEL_EXPORTER_OTLP_METRICS_"
 )
 
 // Asked says whether the environment asks for OTLP: OTEL_METRICS_EXPORTER names otlp, or there is an endpoint and
 // OTEL_METRICS_EXPORTER is not set. OTEL_SDK_DISABLED=true and OTEL_METRICS_EXPORTER=none say no.
 func Asked(getenv func(name string) string) bool {
 	e := environ{getenv, ""}
-	if strings.EqualFold(e.get(disabled).text, "true") {
+	if strings.EqualFold(e.get("OTEL_SDK_DISABLED").text, "true") {
 		return false
 	}
-	named := e.get(exporters).text
+	named := e.get("OTEL_METRICS_EXPORTER").text
 	if named == "" {
 		return e.pick("", "", "ENDPOINT").text != ""
 	}

@@ -62,7 +62,11 @@ func newPusher(ctx context.Context, cfg Config, source Source, registry promethe
 	if err != nil {
 		return nil, err
 	}
-	exporter, err := newExporter(ctx, set, retry)
+	protocol := newHTTP
+	if set.Protocol == ProtocolGRPC {
+		protocol = newGRPC
+	}
+	exporter, err := protocol(ctx, set, retry)
 	if err != nil {
 		return nil, fmt.Errorf("OTLP to %s: %w", set.shown, err)
 	}

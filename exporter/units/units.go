@@ -54,14 +54,10 @@ func three(x float64) string {
 }
 
 // Number writes a number with three digits: 1.23k, 4.50M.
-func Number(x float64) string {
-	return scaled(x, 1000, "", "k", "M", "G", "T", "P")
-}
+func Number(x float64) string { return scaled(x, 1000, "", "k", "M", "G", "T", "P") }
 
 // Bytes writes bytes with three digits: 2.00 KiB.
-func Bytes(x float64) string {
-	return scaled(x, 1024, " B", " KiB", " MiB", " GiB", " TiB", " PiB")
-}
+func Bytes(x float64) string { return scaled(x, 1024, " B", " KiB", " MiB", " GiB", " TiB", " PiB") }
 
 // Value writes a number in a unit of UCUM.
 func Value(unit string, x float64) string {

@@ -50,8 +50,7 @@ func Load(paths []string) (*Settings, error) {
 // unreadable is a problem with a file as such.
 func unreadable(path string, err error) Problem {
 	what := err.Error()
-	var cause *os.PathError
-	if errors.As(err, &cause) {
+	if cause, is := errors.AsType[*os.PathError](err); is {
 		what = cause.Op + ": " + cause.Err.Error()
 	}
 	return Problem{File: path}.because("give a rule file, or a directory of such, that the exporter's user may "+

@@ -60,9 +60,4 @@ func (p Problem) because(remedy, what string, args ...any) Problem {
 }
 
 // oneOf is the remedy for a word that is none of those that are known.
-func oneOf(known []string) string {
-	if len(known) == 1 {
-		return "write " + known[0]
-	}
-	return "write one of " + strings.Join(known, ", ")
-}
+func oneOf(known []string) string { return "write one of " + strings.Join(known, ", ") }

@@ -72,8 +72,7 @@ var properties = [propertyCount]property{
 			if len(r.Help) <= mapping.MaxDescription {
 				return nil
 			}
-			return complain(fmt.Sprintf("write at most %d", mapping.MaxDescription), "the help has %d bytes",
-				len(r.Help))
+			return complain(fmt.Sprintf("write at most %d", mapping.MaxDescription), "the help has %d bytes", len(r.Help))
 		},
 		take: func(p *mapping.Properties, r *compiledRule, _ []string) { p.Help = r.Help },
 		show: func(p *mapping.Properties) string { return p.Help },

@@ -37,9 +37,8 @@ type Rule struct {
 	Unit  string   `yaml:"unit,omitempty"`  // of the values as read: By, KiBy, s, us, {message}, … or none
 	Scale *float64 `yaml:"scale,omitempty"` // factor besides the unit's own
 
-	// Name is the metric's name without mpit_, unit and _total; the class word is not added to it. $1 is what the
-	// first * of Match.Name stood for, or the first group of Match.Regexp, $2 the second; ${function} is the group of
-	// that name.
+	// Name is the metric's name without mpit_, unit and _total; the class word is not added to it. $1 is what the first *
+	// of Match.Name stood for, or the first group of Match.Regexp, $2 the second; ${function} is the group of that name.
 	Name string `yaml:"name,omitempty"`
 	Help string `yaml:"help,omitempty"` // a sentence for HELP
 

@@ -67,8 +67,8 @@ var yamlLine = regexp.MustCompile(`\A(?:yaml: )?(?:line ([0-9]+): )?`)
 
 // misread makes problems of an error of the YAML package, which mostly has lines, but no columns.
 func (p *parsed) misread(err error) Problems {
-	var wrong *yaml.TypeError
-	if !errors.As(err, &wrong) {
+	wrong, is := errors.AsType[*yaml.TypeError](err)
+	if !is {
 		line, text := lineOf(err.Error())
 		return Problems{{File: p.name, Line: line, What: "this is no YAML: " + text +
 			"; mend the indentation, or put in quotes what begins with * or holds a colon"}}

@@ -197,7 +197,11 @@ func TestNothingIsMergedOrLostSilently(t *testing.T) {
 					t.Fatalf("%s and %s are both %s", other.Name, v.Metric.Name, v.Metric.OTelName)
 				}
 				otel[v.Metric.OTelName] = v.Metric
-				if unit := v.Measure(); unit != "" {
+				unit := v.Unit
+				if v.Mode == mapping.ModeState {
+					unit = "states"
+				}
+				if unit != "" {
 					if known, ok := units[v.Metric]; ok && known != unit {
 						t.Fatalf("%s is of %s and of %s", v.Metric.Name, known, unit)
 					}

@@ -40,8 +40,7 @@ func (r *Rank) Objects() []ObjectInfo {
 		k, ok := index[p]
 		if !ok {
 			index[p] = len(r.objects)
-			r.objects = append(r.objects, ObjectInfo{Kind: p.kind, Name: p.name, Number: 1, Object: *o,
-				On: comms[o.On]})
+			r.objects = append(r.objects, ObjectInfo{Kind: p.kind, Name: p.name, Number: 1, Object: *o, On: comms[o.On]})
 			continue
 		}
 		r.objects[k].Number++

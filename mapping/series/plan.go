@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
-	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
 // plan is where the values of a rank's handles go. It is made anew whenever the catalogue, the objects or the remains
 // of freed ones change, and keeps what goes on.
 type plan struct {
-	variableSet
+	all     []*variable               // in the catalogue's order
+	byID    []*variable               // by mpit.Variable.ID
+	timers  map[*variable][]*variable // of companions, whose they are
 	room    room
 	layout  *mpit.Layout
 	remains *mpit.Remains
@@ -44,18 +45,6 @@ type slabs struct {
 // expect says how many handles are to come, most of which have an element, a cell, a series and a label.
 func (s *slabs) expect(n int) {
 	s.handles.expected, s.elems.expected, s.cells.expected, s.series.expected, s.labels.expected = n, n, n, n, n
-}
-
-// renew makes the plan's variables those of the catalogue. again says that those are asked again that found no room.
-func (p *plan) renew(c *variables.Catalogue, again bool) {
-	p.follow(c, again)
-	p.room.used, p.room.reserved = 0, 0
-	for _, v := range p.all {
-		if v.Metric != nil {
-			p.room.used += len(v.list) * v.lines()
-			p.room.reserved += v.reserve()
-		}
-	}
 }
 
 // arrange makes handles and cells follow the layout and the remains. The values are those of the sample that is to be
@@ -163,17 +152,9 @@ func (p *plan) variable(id uint32) *variable {
 	return p.byID[id]
 }
 
-// cell is where values of that variable, object and element count: their own cell, or the one called other, marked as
-// being in use. nil: there was no room for either.
-func (p *plan) cell(v *variable, id cellID) *cell {
-	c, at := p.lookup(v, id)
-	if at >= 0 {
-		return p.findRoom(v, id, at)
-	}
-	return c
-}
-
-// lookup is cell for what has been decided already. at is below zero then; else a new cell's place in the list.
+// lookup is where values of that variable, object and element count, as far as that has been decided: their own cell,
+// or the one called other, marked as being in use; nil: there was no room for either. at is below zero then; else it is
+// not decided, and at is a new cell's place in the list.
 func (p *plan) lookup(v *variable, id cellID) (_ *cell, at int) {
 	c, at := v.find(id)
 	if c == nil && !v.overflow.find(id, p.generation) {

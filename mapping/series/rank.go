@@ -146,9 +146,8 @@ func (r *Rank) SetRoom(shared Room) { r.room.shared = shared }
 // SetVariableLimit bounds, in the same way, the weight of the series of each variable by itself; below zero: no limit.
 func (r *Rank) SetVariableLimit(weight int) { r.room.limit = weight }
 
-// Weight is how many series the rank has on the page for itself (RankKeep), as Prometheus counts them: a
-// histogram is as many as it has lines. Room that is kept for a value outside of a STATE's enumeration counts as
-// well.
+// Weight is how many series the rank has on the page for itself (RankKeep), as Prometheus counts them: a histogram is
+// as many as it has lines. Room that is kept for a value outside of a STATE's enumeration counts as well.
 func (r *Rank) Weight() int { return r.room.used }
 
 // Dropped counts what has been left out since NewRank, by reason. The map is the caller's.
@@ -183,9 +182,8 @@ func (r *Rank) Requests() []uint32 {
 }
 
 // Select says which variables need to be read: those in ids by their Variable.ID, and with def all others. changed is
-// true when the agent has to be told, and false again at the next call. It is true at the first call of a Rank that
-// is older than the exporter, and after a Reload: what the agent was told before is not known. The map is the
-// caller's.
+// true when the agent has to be told, and false again at the next call. It is true at the first call of a Rank that is
+// older than the exporter, and after a Reload: what the agent was told before is not known. The map is the caller's.
 func (r *Rank) Select() (def bool, ids map[uint32]bool, changed bool) {
 	ids = make(map[uint32]bool, len(r.byID))
 	changed = r.reselect

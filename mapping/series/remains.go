@@ -1,8 +1,6 @@
 package series
 
 import (
-	"math"
-
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
@@ -56,10 +54,10 @@ func (p *plan) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
 		if to.Each != "" {
 			id.elem = int32(k)
 		}
-		if _, at := p.lookup(to, id); to.Nonzero && x == 0 && at >= 0 {
-			continue
+		c, at := p.lookup(to, id)
+		if at >= 0 && !(to.Nonzero && x == 0) {
+			c = p.findRoom(to, id, at)
 		}
-		c := p.cell(to, id)
 		switch {
 		case c == nil:
 		case to == v:
@@ -77,11 +75,14 @@ func (p *plan) takeRemain(v *variable, rm *mpit.Remain, to *variable) {
 
 // amounts is what n elements had counted.
 func (v *variable) amounts(rm *mpit.Remain, n int) []float64 {
-	amounts := make([]float64, n)
+	amounts, number := make([]float64, n), v.Number
+	if number != mapping.Floating {
+		number = mapping.Signed // gained and first are, of all integers
+	}
 	for k := range amounts {
-		amounts[k] = remainFloat(v.Number, rm.Gained[k])
+		amounts[k] = number.Float(rm.Gained[k])
 		if !v.Offset && k < len(rm.First) {
-			amounts[k] += remainFloat(v.Number, rm.First[k])
+			amounts[k] += number.Float(rm.First[k])
 		}
 	}
 	return amounts
@@ -107,12 +108,4 @@ func (v *variable) watermarks(rm *mpit.Remain) []float64 {
 		}
 	}
 	return marks
-}
-
-// remainFloat reads gained and first, which are signed for all integers.
-func remainFloat(n mapping.Number, w uint64) float64 {
-	if n == mapping.Floating {
-		return math.Float64frombits(w)
-	}
-	return float64(int64(w))
 }

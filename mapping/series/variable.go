@@ -85,21 +85,14 @@ func (v *variable) follow() {
 	v.reread = was != nil && (was.Mode != v.Mode || was.Exact != v.Exact || was.Number != v.Number || was.Bits != v.Bits)
 }
 
-// variableSet is those of a rank, in the catalogue's order.
-type variableSet struct {
-	all    []*variable
-	byID   []*variable               // by mpit.Variable.ID
-	timers map[*variable][]*variable // of companions, whose they are
-}
-
-// follow makes the variables those of the catalogue. With again, a variable that found no room is tried again.
-func (vs *variableSet) follow(c *variables.Catalogue, again bool) {
+// renew makes the plan's variables those of the catalogue. With again, a variable that found no room is tried again.
+func (p *plan) renew(c *variables.Catalogue, again bool) {
 	known := make(map[*variables.Variable]*variable, len(c.All()))
-	for _, v := range vs.all {
+	for _, v := range p.all {
 		known[v.of] = v
 	}
-	fresh := make([]variable, 0, max(0, len(c.All())-len(vs.all)))
-	vs.all = make([]*variable, 0, len(c.All()))
+	fresh := make([]variable, 0, max(0, len(c.All())-len(p.all)))
+	p.all = make([]*variable, 0, len(c.All()))
 	for _, of := range c.All() {
 		v := known[of]
 		if v == nil {
@@ -111,23 +104,28 @@ func (vs *variableSet) follow(c *variables.Catalogue, again bool) {
 		if again && v.enter == refused {
 			v.empty() // there may be room now
 		}
-		vs.all = append(vs.all, v)
+		p.all = append(p.all, v)
 	}
-	vs.timers = map[*variable][]*variable{}
-	for _, v := range vs.all {
+	p.timers = map[*variable][]*variable{}
+	p.room.used, p.room.reserved = 0, 0
+	for _, v := range p.all {
 		if with := known[v.of.With]; with != nil {
-			vs.timers[with] = append(vs.timers[with], v)
+			p.timers[with] = append(p.timers[with], v)
+		}
+		if v.Metric != nil {
+			p.room.used += len(v.list) * v.lines()
+			p.room.reserved += v.reserve()
 		}
 	}
-	vs.byID = vs.byID[:0]
+	p.byID = p.byID[:0]
 	for _, of := range c.ByID() {
-		vs.byID = append(vs.byID, known[of])
+		p.byID = append(p.byID, known[of])
 	}
 }
 
 // counts says whether the variable counts the events of a timer that is shown.
-func (vs *variableSet) counts(v *variable) bool {
-	for _, t := range vs.timers[v] {
+func (p *plan) counts(v *variable) bool {
+	for _, t := range p.timers[v] {
 		if t.Metric != nil && t.enter != refused {
 			return true
 		}
@@ -136,9 +134,7 @@ func (vs *variableSet) counts(v *variable) bool {
 }
 
 // reads says whether a variable's values are needed: it is shown, or counts the events of a timer that is.
-func (vs *variableSet) reads(v *variable) bool {
-	return v.of.Wanted && (v.enter != refused || vs.counts(v))
-}
+func (p *plan) reads(v *variable) bool { return v.of.Wanted && (v.enter != refused || p.counts(v)) }
 
 // shown is how an object is called in the variable's cells.
 func (v *variable) shown(name string) string {

@@ -9,8 +9,7 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// resolve finds out what these variables become, but for those that are left out already. known is all that there
-// are.
+// resolve finds out what these variables become, but for those that are left out already. known is all that there are.
 func (c *Catalogue) resolve(list []*Variable, known map[variableKey]*Variable) {
 	var fresh, changed []*Variable // changed have a spec that is not shared yet
 	asks := map[*Variable]*mapping.Wanted{}
@@ -142,9 +141,7 @@ func (v *Variable) means() uint32 {
 
 // labelKey is what tells the series of two variables of one family apart: what they are bound to, and the labels that
 // rules give. Elements and numbers of objects do not, for one variable can have series with such a label and without.
-func (v *Variable) labelKey() string {
-	return v.Label + labelText(v.Labels)
-}
+func (v *Variable) labelKey() string { return v.Label + labelText(v.Labels) }
 
 // labelText tells labels from any others.
 func labelText(labels []mapping.Label) string {

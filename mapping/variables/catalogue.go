@@ -135,7 +135,8 @@ func (c *Catalogue) take(vs *mpit.Variables) {
 				continue
 			}
 			// An agent never uses a number again; whoever does starts anew with it.
-			c.forget(old)
+			c.all = slices.DeleteFunc(c.all, func(v *Variable) bool { return v == old })
+			c.giveBack(old)
 			c.byID[i] = c.newVariable(&Variable{}, info)
 		} else {
 			c.byID = append(c.byID, c.newVariable(&made[0], info))
@@ -174,9 +175,8 @@ func (c *Catalogue) known() map[variableKey]*Variable {
 func (v *Variable) duplicate() bool { return v.left != nil && v.left.reason == mapping.ReasonDuplicate }
 
 func same(a, b *mpit.Variable) bool {
-	return a.Name == b.Name && a.Class == b.Class && a.Datatype == b.Datatype &&
-		a.DatatypeBytes == b.DatatypeBytes && a.Bind == b.Bind &&
-		a.Distribution == b.Distribution
+	return a.Name == b.Name && a.Class == b.Class && a.Datatype == b.Datatype && a.DatatypeBytes == b.DatatypeBytes &&
+		a.Bind == b.Bind && a.Distribution == b.Distribution
 }
 
 // newVariable is a variable of which it has yet to be found out what it becomes.
@@ -206,12 +206,6 @@ func (c *Catalogue) countState(s mpit.VariableState) {
 		mpit.VariableExhausted:
 		c.dropped[mapping.Reason(s.String())]++ // they have the same words
 	}
-}
-
-// forget takes a variable out, with its part of its family.
-func (c *Catalogue) forget(v *Variable) {
-	c.all = slices.DeleteFunc(c.all, func(o *Variable) bool { return o == v })
-	c.giveBack(v)
 }
 
 // giveBack lets go of a variable's part of its family.

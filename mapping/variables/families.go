@@ -48,8 +48,7 @@ func (f *families) find(want *mapping.Metric) (have *family, conflict string) {
 		}
 	}
 	if other := f.byOTel[want.OTelName]; other != nil {
-		return nil, fmt.Sprintf("in OpenTelemetry, %s and %s would both be %s", want.Name, other.metric.Name,
-			want.OTelName)
+		return nil, fmt.Sprintf("in OpenTelemetry, %s and %s would both be %s", want.Name, other.metric.Name, want.OTelName)
 	}
 	return nil, ""
 }

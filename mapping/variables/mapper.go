@@ -1,7 +1,9 @@
 package variables
 
 import (
+	"cmp"
 	"time"
+	"weak"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/rules"
@@ -32,9 +34,6 @@ func New(cfg Config) (*Mapper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.MaxFamilies <= 0 {
-		cfg.MaxFamilies = defaultMaxFamilies
-	}
 	if cfg.Rules == nil {
 		cfg.Rules = rules.Defaults()
 	}
@@ -42,7 +41,8 @@ func New(cfg Config) (*Mapper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Mapper{rules: set, basis: basis, families: newFamilies(cfg.MaxFamilies), specs: newSpecs()}, nil
+	return &Mapper{rules: set, basis: basis, families: newFamilies(cmp.Or(cfg.MaxFamilies, defaultMaxFamilies)),
+		specs: &specs{byKey: map[specKey]weak.Pointer[mapping.Spec]{}}}, nil
 }
 
 // Families is how many families ranks hold, and how many variables of theirs these are made of.

@@ -27,8 +27,6 @@ type specs struct {
 	byKey map[specKey]weak.Pointer[mapping.Spec]
 }
 
-func newSpecs() *specs { return &specs{byKey: map[specKey]weak.Pointer[mapping.Spec]{}} }
-
 // share returns the one spec like this. Nobody may change it any more. enum is that of a STATE, of
 // which it gets the items.
 func (m *specs) share(s mapping.Spec, enum *mpit.Enum) *mapping.Spec {

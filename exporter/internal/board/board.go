@@ -13,8 +13,6 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
 	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/categories"
-	"github.com/mpit-exporter/mpit-exporter/exporter/internal/cvar"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/tally"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
@@ -49,12 +47,6 @@ func Labels(id identity.Identity) []mapping.Label {
 type WorldName struct {
 	JobID, Name, User string
 	Dup               int
-}
-
-// ControlRow is a series of mpit_cvar_ranks. Ranks of two users are never counted together, whatever job they claim.
-type ControlRow struct {
-	World WorldName
-	cvar.Row
 }
 
 // Figures is what the page needs of a series.Rank.
@@ -140,7 +132,7 @@ func (b *Board) Begin(ranks []*Rank, perRank, all int) {
 }
 
 // End ends a refresh.
-func (b *Board) End(all *tally.Tally[categories.Row], controls *tally.Tally[ControlRow]) {
+func (b *Board) End(all *tally.Tally[CategoryRow], controls *tally.Tally[ControlRow]) {
 	b.addInfos()
 	b.addCategories(all)
 	b.addControls(controls)
@@ -198,7 +190,7 @@ func (b *Board) clear(s *sheet) {
 }
 
 // labelled are the labels of a row of a family that belongs to nobody, which has all of them.
-func labelled(f *Family, values ...string) (labels []mapping.Label) {
+func labelled(f *exposition.Family, values ...string) (labels []mapping.Label) {
 	for i, value := range values {
 		labels = append(labels, mapping.Label{Name: f.Labels[i], Value: value})
 	}
@@ -231,8 +223,8 @@ func (b *Board) addInfos() {
 }
 
 // addCategories makes mpit_pvar_category_info anew, if it has changed.
-func (b *Board) addCategories(all *tally.Tally[categories.Row]) {
-	var sums map[categories.Row]int
+func (b *Board) addCategories(all *tally.Tally[CategoryRow]) {
+	var sums map[CategoryRow]int
 	if sums, b.categories = all.Since(b.categories); sums == nil {
 		return
 	}

@@ -9,12 +9,12 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
+	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/series"
+	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
-
-// Family describes one metric family of the exporter's own: everything on the page that is not a performance variable.
-type Family = exposition.Family
 
 // rankLabels stand on everything that belongs to one rank.
 var rankLabels = []string{"jobid", "world", "user", "rank"}
@@ -64,11 +64,12 @@ var (
 	familyVerdict = gauge(api.VerdictName, "", api.VerdictHelp, api.VerdictLabels[:]) // the program adds it
 )
 
-func gauge(name, counts, help string, labels ...[]string) Family {
-	return Family{Name: name, Help: help, Type: mapping.KindGauge, Counts: counts, Labels: slices.Concat(labels...)}
+func gauge(name, counts, help string, labels ...[]string) exposition.Family {
+	return exposition.Family{Name: name, Help: help, Type: mapping.KindGauge, Counts: counts,
+		Labels: slices.Concat(labels...)}
 }
 
-func counter(name, counts, help string, labels ...[]string) Family {
+func counter(name, counts, help string, labels ...[]string) exposition.Family {
 	f := gauge(name, counts, help, labels...)
 	f.Type = mapping.KindCounter
 	return f
@@ -85,35 +86,34 @@ func stateRows(r *portrait) (rows []exposition.Row) {
 	return rows
 }
 
-// processLabelled are the labels of mpit_process_info, besides the rank's, with their values.
-var processLabelled = []struct {
-	name  string
-	value func(a *api.RankStatus) string
-}{
-	{"pid", func(a *api.RankStatus) string { return strconv.Itoa(a.PID) }},
-	{"uid", func(a *api.RankStatus) string { return strconv.FormatUint(uint64(a.UID), 10) }},
-	{"host", func(a *api.RankStatus) string { return a.Host }},
-	{"executable", func(a *api.RankStatus) string { return a.Executable }},
-	{"library", func(a *api.RankStatus) string { return a.Library }},
-	{"library_version", func(a *api.RankStatus) string { return a.LibraryVersion }},
-	{"world_size", func(a *api.RankStatus) string { return strconv.Itoa(a.WorldSize) }},
-	{"thread_level", func(a *api.RankStatus) string { return a.ThreadLevel }},
-	{"agent_version", func(a *api.RankStatus) string { return a.AgentVersion }},
-	{"jobname", func(a *api.RankStatus) string { return a.JobName }},
-	{"partition", func(a *api.RankStatus) string { return a.Partition }},
-	{"jobid_source", func(a *api.RankStatus) string { return a.JobIDSource }},
-	{"cgroup_jobid", func(a *api.RankStatus) string { return a.CgroupJobID }},
-	{"jobid_check", func(a *api.RankStatus) string { return a.JobIDCheck }},
-	{"account", func(a *api.RankStatus) string { return a.Account }},
-	{"qos", func(a *api.RankStatus) string { return a.QOS }},
+// processLabelled are the labels of mpit_process_info, besides the rank's.
+func processLabelled(a *api.RankStatus) []mapping.Label {
+	return []mapping.Label{
+		{Name: "pid", Value: strconv.Itoa(a.PID)},
+		{Name: "uid", Value: strconv.FormatUint(uint64(a.UID), 10)},
+		{Name: "host", Value: a.Host},
+		{Name: "executable", Value: a.Executable},
+		{Name: "library", Value: a.Library},
+		{Name: "library_version", Value: a.LibraryVersion},
+		{Name: "world_size", Value: strconv.Itoa(a.WorldSize)},
+		{Name: "thread_level", Value: a.ThreadLevel},
+		{Name: "agent_version", Value: a.AgentVersion},
+		{Name: "jobname", Value: a.JobName},
+		{Name: "partition", Value: a.Partition},
+		{Name: "jobid_source", Value: a.JobIDSource},
+		{Name: "cgroup_jobid", Value: a.CgroupJobID},
+		{Name: "jobid_check", Value: a.JobIDCheck},
+		{Name: "account", Value: a.Account},
+		{Name: "qos", Value: a.QOS},
+	}
 }
 
 // leftOut are those of them that are left out where they are empty.
 var leftOut = []string{"cgroup_jobid", "account", "qos"}
 
 func processLabels() (labels []string) {
-	for _, l := range processLabelled {
-		labels = append(labels, l.name)
+	for _, l := range processLabelled(&api.RankStatus{}) {
+		labels = append(labels, l.Name)
 	}
 	return labels
 }
@@ -127,7 +127,7 @@ func controlled(r *portrait) bool { return r.Stats.PcontrolCalls > 0 }
 
 // rankFamily is a family whose value is a number of the rank, without further labels: filled in at each round.
 type rankFamily struct {
-	Family
+	exposition.Family
 	when     func(r *portrait) bool
 	value    func(r *portrait) float64
 	liveOnly bool
@@ -220,21 +220,68 @@ func longCallLabels(c *api.LongCall) []mapping.Label {
 	return labels
 }
 
+// objectDetails are the properties of objects that are labels of mpit_object_info, out of those in
+// docs/internals/protocol.md. A window's base is not among them: it differs in every process and says nothing outside
+// of it.
+var objectDetails = []string{
+	"remote_size", "topology", "dims", "periods", "nodes", "edges", "indegree", "outdegree", // communicators
+	"bytes", "disp_unit", "flavor", "model", // windows
+	"mode",                     // files
+	"extent", "lb", "combiner", // datatypes, and bytes
+	onDetail,      // error handlers
+	"commutative", // operators
+	"operation",   // requests
+	"keys",        // info
+}
+
+// onDetail is the label for what kind of object an error handler is for, the property on, since the label on names a
+// communicator.
+const onDetail = "errhandler_on"
+
+// objectLabels are the labels of mpit_object_info besides kind and name. What an object does not have, has no label.
+func objectLabels(o *series.ObjectInfo) (labels []mapping.Label) {
+	add := func(name, value string) {
+		if value != "" {
+			labels = append(labels, mapping.Label{Name: name, Value: value})
+		}
+	}
+	if o.Object.Size >= 0 {
+		add("size", strconv.Itoa(o.Object.Size))
+	}
+	if o.Object.Rank >= 0 {
+		add("object_rank", strconv.Itoa(o.Object.Rank))
+	}
+	if o.Object.Predefined {
+		add("predefined", "true")
+	}
+	if o.Object.Inter {
+		add("inter", "true")
+	}
+	add("on", o.On)
+	for _, label := range objectDetails {
+		key := strings.TrimPrefix(label, "errhandler_")
+		if i := slices.IndexFunc(o.Object.Details, func(d mpit.Detail) bool { return d.Key == key }); i >= 0 {
+			add(label, clean.Label(o.Object.Details[i].Value))
+		}
+	}
+	return labels
+}
+
 // Families returns every family of the exporter's own, sorted by name. No performance variable may have one of these
 // names.
-func Families() []Family {
+func Families() []exposition.Family {
 	all := append(self.Families(), familyProcessInfo, familyRankEnd, familyPvarInfo, familyObjectInfo, familyObjects,
 		familyPvarCategory, familyControlRanks, familyCallRunning, familyRankSeconds, familyVerdict)
 	for _, f := range rankFamilies {
 		all = append(all, f.Family)
 	}
-	slices.SortFunc(all, func(a, b Family) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b exposition.Family) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
 // ByName are these by their names.
-var ByName = sync.OnceValue(func() map[string]*Family {
-	byName := map[string]*Family{}
+var ByName = sync.OnceValue(func() map[string]*exposition.Family {
+	byName := map[string]*exposition.Family{}
 	for _, f := range Families() {
 		byName[f.Name] = &f
 	}
@@ -253,7 +300,7 @@ func Reserved(name string) bool {
 var reservedNames = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, f := range Families() {
-		for _, name := range f.SampleNames() {
+		for _, name := range mapping.OwnedNames(f.Name, f.Type) {
 			names[name] = true
 		}
 	}

@@ -62,7 +62,6 @@ func (b *Board) portrait(of *Rank) *portrait {
 // Forget takes everything of a rank from the page.
 func (b *Board) Forget(of *Rank) { b.remove(b.portrait(of)) }
 
-// remove takes everything of a rank from the page.
 func (b *Board) remove(r *portrait) {
 	b.clear(r.process)
 	b.clear(r.objects)
@@ -170,8 +169,7 @@ func (b *Board) updateSeries(r *portrait, figures Figures) {
 func (b *Board) Conclude(of *Rank, end mpit.EndReason, up bool, since api.StateSeconds) {
 	r := b.portrait(of)
 	r.up, r.end, r.since = up, end, since
-	key := sheetKey{end: r.end, sampled: r.Sampled, controlled: controlled(r), profiled: profiled(r),
-		long: r.long()}
+	key := sheetKey{end: r.end, sampled: r.Sampled, controlled: controlled(r), profiled: profiled(r), long: r.long()}
 	if r.process == nil || r.process.key != key {
 		b.clear(r.process)
 		r.process = &sheet{exposition.NewSheet(&r.Owner), key}
@@ -209,12 +207,8 @@ func (b *Board) count(r *portrait) {
 
 // addProcess adds what describes the process.
 func (b *Board) addProcess(r *portrait, s *sheet) {
-	var labels []mapping.Label
-	for _, l := range processLabelled {
-		if value := l.value(&r.rank.About); value != "" || !slices.Contains(leftOut, l.name) {
-			labels = append(labels, mapping.Label{Name: l.name, Value: value})
-		}
-	}
+	labels := slices.DeleteFunc(processLabelled(&r.rank.About),
+		func(l mapping.Label) bool { return l.Value == "" && slices.Contains(leftOut, l.Name) })
 	b.AddOwn(s.Sheet, &familyProcessInfo, false, exposition.Row{Value: 1, Labels: labels})
 	for i := range rankFamilies {
 		f := &rankFamilies[i]
@@ -247,8 +241,7 @@ func (b *Board) addObjects(s *sheet, objects []series.ObjectInfo, room int) {
 		name := mapping.Label{Name: "name", Value: o.Name}
 		counts = append(counts, exposition.Row{Value: float64(o.Number), Labels: []mapping.Label{kind, name}})
 		if o.Number == 1 {
-			infos = append(infos, exposition.Row{Value: 1,
-				Labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})
+			infos = append(infos, exposition.Row{Value: 1, Labels: append([]mapping.Label{kind, name}, objectLabels(&o)...)})
 		}
 	}
 	b.AddOwn(s.Sheet, &familyObjectInfo, true, infos...)

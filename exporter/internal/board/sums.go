@@ -40,9 +40,6 @@ var (
 // summands are those among a rank's series.
 func summands(all []*mapping.Series) (list []summand) {
 	for _, s := range all {
-		if s.Metric == nil {
-			continue
-		}
 		function := label(s, "function")
 		switch {
 		case s.Metric.Name == "mpit_call_bytes_total":

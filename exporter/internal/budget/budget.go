@@ -99,8 +99,7 @@ func (b *Budgets) Used(ranks []*Account) Use {
 	return use
 }
 
-// Account is what one rank has, or the ranks of one world together. It is a series.Room. It is safe for concurrent
-// use.
+// Account is what one rank has, or the ranks of one world together. It is a series.Room. It is safe for concurrent use.
 type Account struct {
 	budgets *Budgets
 	job     Job

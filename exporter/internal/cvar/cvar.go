@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/clean"
+	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -43,8 +44,7 @@ func Parse(v *mpit.ControlVariable, present mpit.CvarValue, text string) (mpit.C
 		}
 	}
 	if len(words) != len(present.Values) {
-		return mpit.CvarValue{}, fmt.Errorf("%d values where the variable has %d elements", len(words),
-			len(present.Values))
+		return mpit.CvarValue{}, fmt.Errorf("%d values where the variable has %d elements", len(words), len(present.Values))
 	}
 	value := mpit.CvarValue{Values: make([]uint64, len(words))}
 	for i, word := range words {
@@ -61,8 +61,7 @@ func parseElement(v *mpit.ControlVariable, text string) (uint64, error) {
 	if v.Enum != nil {
 		return parseItem(v.Enum, text)
 	}
-	switch v.Datatype {
-	case mpit.DatatypeBool:
+	if v.Datatype == mpit.DatatypeBool {
 		switch strings.ToLower(text) {
 		case "1", "true":
 			return 1, nil
@@ -70,24 +69,32 @@ func parseElement(v *mpit.ControlVariable, text string) (uint64, error) {
 			return 0, nil
 		}
 		return 0, fmt.Errorf("%q is neither true nor false (nor 1 nor 0)", text)
-	case mpit.DatatypeDouble:
-		return parseFloat(v.Datatype, text, 64)
-	case mpit.DatatypeFloat:
-		return parseFloat(v.Datatype, text, 32)
-	case mpit.DatatypeInt, mpit.DatatypeInt32:
-		i, err := strconv.ParseInt(text, 10, 32)
-		return uint64(i), numberError(v.Datatype, text, err)
-	case mpit.DatatypeInt64, mpit.DatatypeLong, mpit.DatatypeLongLong, mpit.DatatypeCount:
-		i, err := strconv.ParseInt(text, 10, 64)
-		return uint64(i), numberError(v.Datatype, text, err)
-	case mpit.DatatypeUnsigned, mpit.DatatypeUint32:
-		u, err := strconv.ParseUint(text, 10, 32)
-		return u, numberError(v.Datatype, text, err)
-	case mpit.DatatypeUint64, mpit.DatatypeUnsignedLong, mpit.DatatypeUnsignedLongLong:
-		u, err := strconv.ParseUint(text, 10, 64)
-		return u, numberError(v.Datatype, text, err)
 	}
-	return 0, fmt.Errorf("values of datatype %s can't be written", v.Datatype)
+	bits, word, err := 64, uint64(0), error(nil)
+	switch v.Datatype {
+	case mpit.DatatypeFloat, mpit.DatatypeInt, mpit.DatatypeInt32, mpit.DatatypeUnsigned, mpit.DatatypeUint32:
+		bits = 32
+	}
+	switch mapping.NumberOf(v.Datatype) {
+	case mapping.Floating: // a float comes back as it was rounded
+		var x float64
+		if x, err = strconv.ParseFloat(text, bits); err == nil && !mapping.Finite(x) {
+			return 0, fmt.Errorf("%q is not a finite number", text)
+		}
+		word = math.Float64bits(x)
+	case mapping.Signed:
+		var i int64
+		i, err = strconv.ParseInt(text, 10, bits)
+		word = uint64(i)
+	case mapping.Unsigned:
+		word, err = strconv.ParseUint(text, 10, bits)
+	default:
+		return 0, fmt.Errorf("values of datatype %s can't be written", v.Datatype)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number of datatype %s: %w", text, v.Datatype, errors.Unwrap(err))
+	}
+	return word, nil
 }
 
 // parseItem reads an item of an enumeration: its name or its number, and no other number.
@@ -115,23 +122,6 @@ func parseItem(e *mpit.Enum, text string) (uint64, error) {
 		text, e.Name, cmp.Or(strings.Join(items, ", "), "none"))
 }
 
-// parseFloat reads a finite number. A float comes back as it was rounded.
-func parseFloat(d mpit.Datatype, text string, bits int) (uint64, error) {
-	f, err := strconv.ParseFloat(text, bits)
-	if err == nil && (math.IsNaN(f) || math.IsInf(f, 0)) {
-		return 0, fmt.Errorf("%q is not a finite number", text)
-	}
-	return math.Float64bits(f), numberError(d, text, err)
-}
-
-// numberError says that a text is not a number of a datatype, if strconv does.
-func numberError(d mpit.Datatype, text string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%q is not a number of datatype %s: %w", text, d, errors.Unwrap(err))
-}
-
 // Format is a value as text, in the way in which Parse reads it. An array that would be longer than maxText is cut,
 // with … at its end.
 func Format(d mpit.Datatype, enum *mpit.Enum, v mpit.CvarValue) string {
@@ -151,22 +141,15 @@ func Format(d mpit.Datatype, enum *mpit.Enum, v mpit.CvarValue) string {
 			return text.String()
 		case named:
 			text.WriteString(name)
+		case d.Floating():
+			text.WriteString(strconv.FormatFloat(d.Float64(w), 'g', -1, 64))
+		case d.Signed():
+			text.WriteString(strconv.FormatInt(int64(w), 10))
 		default:
-			text.WriteString(elementText(d, w))
+			text.WriteString(strconv.FormatUint(w, 10))
 		}
 	}
 	return text.String()
-}
-
-// elementText is an element as the shortest number that is exactly it.
-func elementText(d mpit.Datatype, w uint64) string {
-	switch {
-	case d.Floating():
-		return strconv.FormatFloat(d.Float64(w), 'g', -1, 64)
-	case d.Signed():
-		return strconv.FormatInt(int64(w), 10)
-	}
-	return strconv.FormatUint(w, 10)
 }
 
 // Text is a control variable's present value as text.

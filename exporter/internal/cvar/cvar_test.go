@@ -161,21 +161,3 @@ func TestText(t *testing.T) {
 		assert.Equal(t, test.want, Text(&test.v))
 	}
 }
-
-func TestRows(t *testing.T) {
-	phase := &mpit.Enum{Items: []mpit.EnumItem{{Value: 1, Name: "ea\rer"}, {Value: 2, Name: "rendezvous"}}}
-	rows, unreadable, over := Rows([]mpit.ControlVariable{
-		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1, 2, 3}, Enum: phase},
-		{Name: "mode", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{2}}, // the same name again
-		{Name: "negative", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1<<64 - 5}},
-		{Name: "bound", Datatype: mpit.DatatypeInt, Bind: mpit.BindComm,
-			Objects: []mpit.ObjectValue{{Object: 1, HasValue: true, Values: []uint64{1}}}},
-		{Name: "text\x7f", Datatype: mpit.DatatypeChar, HasValue: true, Text: strings.Repeat("é", 100)},
-		{Name: "other", Datatype: mpit.DatatypeInt, HasValue: true, Values: []uint64{1}},
-	}, []string{"m?de", "neg*", "bound", "text*"})
-	assert.Equal(t, []Row{
-		{"mode", "ea\uFFFDer,rendezvous,3"}, {"negative", "-5"}, {"text\uFFFD", strings.Repeat("é", 64)},
-	}, rows)
-	assert.Equal(t, 1, unreadable)
-	assert.Zero(t, over)
-}

@@ -156,12 +156,6 @@ const (
 	ReloadFailure = "failure"
 )
 
-// ReloadSucceeded notes when rules came into force.
-func (s *Metrics) ReloadSucceeded(at time.Time) {
-	s.Reloaded.Set(1)
-	s.ReloadTime.Set(Seconds(at))
-}
-
 // Seconds is a time since the epoch in seconds, to the microsecond that a float64 can hold.
 func Seconds(t time.Time) float64 {
 	if t.IsZero() {
