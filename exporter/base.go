@@ -83,7 +83,7 @@ func (b *base) identify(h *mpit.Hello, peer mpit.Peer, user string) identity.Pro
 	return p
 }
 
-// panicked counts and logs a panic that costs a rank something, and no other anything.
+// panicked counts and logs a panic that costs a rank something, and nobody else anything.
 func (b *base) panicked(message string, value any, attrs ...any) {
 	b.self.Panics.Inc()
 	b.log.Error(message+"; please report it", append(attrs, "panic", value, "stack", string(debug.Stack()))...)

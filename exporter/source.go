@@ -137,8 +137,8 @@ func (s source) Refresh(ctx context.Context, which api.Selector) error {
 	return s.e.bring(ctx, which, false)
 }
 
-// Values returns what stands on the page for the variables of the ranks that are meant, and of their worlds, as far as
-// there is room for it in an answer.
+// Values returns what stands on the page for the variables of the ranks that are meant, as far as there is room for it
+// in an answer.
 func (s source) Values(which api.Selector) api.ValueList {
 	return s.values(which, api.Bounds{Series: maxValueSeries, Bytes: maxValueBytes})
 }

@@ -80,14 +80,6 @@ func UnixNano(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// Weight is as how many series Prometheus counts it: a histogram is as many as it has lines.
-func (s *Series) Weight() int {
-	if s.Histogram == nil {
-		return 1
-	}
-	return len(s.Histogram.Bounds) + 3 // the last bucket, _sum and _count
-}
-
 // FamilyName is what OpenMetrics calls a family that is called name on /metrics: a counter's name has no _total there.
 func FamilyName(name string, kind Kind) string {
 	if kind == KindCounter {

@@ -116,16 +116,8 @@ func (b *Basis) Become(set Properties, v *mpit.Variable) (Spec, Wanted, Reason) 
 	}
 	sh, note := s.ofClass(set, v)
 	s.merge(set)
-	switch {
-	case set.Drop:
-		return s, Wanted{}, ReasonRule
-	case v.Distribution && (v.Class != mpit.ClassTimer && v.Class != mpit.ClassAggregate ||
-		v.Datatype != mpit.DatatypeUint64):
-		return s, Wanted{}, ReasonDistribution
-	case s.Number == NotNumber && v.Datatype == mpit.DatatypeChar && v.Class == mpit.ClassGeneric:
-		return s, Wanted{}, ReasonGenericString
-	case s.Number == NotNumber:
-		return s, Wanted{}, ReasonDatatype
+	if reason := s.unfit(set, v); reason != "" {
+		return s, Wanted{}, reason
 	}
 	n, measure := sh.names(v.Name, v.Class), s.Unit
 	if set.Name != "" {
@@ -137,6 +129,22 @@ func (b *Basis) Become(set Properties, v *mpit.Variable) (Spec, Wanted, Reason) 
 	metric := Metric{Name: n.prometheus, OTelName: n.otel, Unit: sh.unit, Kind: sh.kind, OTelKind: sh.otel,
 		Measure: measure}
 	return s, Wanted{Metric: metric, set: set, note: note}, ""
+}
+
+// unfit says why v is left out, whatever others there are; "": it isn't.
+func (s *Spec) unfit(set Properties, v *mpit.Variable) Reason {
+	switch {
+	case set.Drop:
+		return ReasonRule
+	case v.Distribution && (v.Class != mpit.ClassTimer && v.Class != mpit.ClassAggregate ||
+		v.Datatype != mpit.DatatypeUint64):
+		return ReasonDistribution
+	case s.Number != NotNumber:
+		return ""
+	case v.Datatype == mpit.DatatypeChar && v.Class == mpit.ClassGeneric:
+		return ReasonGenericString
+	}
+	return ReasonDatatype
 }
 
 // ofClass is what the class says: how the values count, merge and are shown, and what is to be noted in HELP. This is

@@ -62,14 +62,18 @@ func CleanText(s string, limit int) string {
 		before = r
 		return r
 	}, mpit.ValidText(s[:min(len(s), 4*limit)]))
-	if len(s) > limit {
-		end := limit
-		for end > 0 && !utf8.RuneStart(s[end]) {
-			end--
-		}
-		s = s[:end]
+	return Cut(s, limit)
+}
+
+// Cut shortens s to at most limit bytes, between characters.
+func Cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
 	}
-	return s
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
 }
 
 // Hidden says whether a character isn't seen by itself but changes what is read, or what a terminal does: control

@@ -23,15 +23,13 @@ func (p *Page) AddOwn(s *Sheet, of *Family, liveOnly bool, rows ...Row) {
 	}
 	rows = unique(s, rows, func(a, b Row) int { return compareLabels(a.Labels, b.Labels) })
 	from, maker := len(s.entries), newLabelMaker(s.owner)
+	if s.bare == nil {
+		s.bare = maker.of(nil)
+	}
 	for _, r := range rows {
-		e := entry{series: &unlabelled, value: r.Value, valid: true, lasting: !liveOnly}
+		e := entry{series: &unlabelled, labels: s.bare, value: r.Value, valid: true, lasting: !liveOnly}
 		if len(r.Labels) > 0 {
 			e.series, e.labels = &mapping.Series{Labels: r.Labels}, maker.of(r.Labels)
-		} else {
-			if s.bare == nil {
-				s.bare = maker.of(nil)
-			}
-			e.labels = s.bare
 		}
 		if r.Number != nil {
 			s.own = append(s.own, ownNumber{len(s.entries), r.Number})

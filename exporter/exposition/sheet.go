@@ -97,20 +97,15 @@ func (s *Sheet) CopyNumbers() {
 		e.value, e.valid, e.lasting, e.since = e.series.Value, e.series.Valid, e.series.Lasting, e.series.Since
 	}
 	for i := range s.histograms {
-		e := &s.entries[s.plain+i]
-		e.valid = e.valid && e.series.Histogram != nil
-		CopyHistogram(&s.histograms[i], e.series.Histogram)
+		e, to := &s.entries[s.plain+i], &s.histograms[i]
+		from := e.series.Histogram
+		if e.valid = e.valid && from != nil; from == nil {
+			continue
+		}
+		counts, native := append(to.Counts[:0], from.Counts...), append(to.Native[:0], from.Native...)
+		*to = *from // whose bounds never change
+		to.Counts, to.Native = counts, native
 	}
-}
-
-// CopyHistogram copies from's numbers, using the memory that to has. Bounds never change.
-func CopyHistogram(to, from *mapping.Histogram) {
-	if from == nil {
-		return
-	}
-	counts, native := append(to.Counts[:0], from.Counts...), append(to.Native[:0], from.Native...)
-	*to = *from
-	to.Counts, to.Native = counts, native
 }
 
 // CountOfAll is the count of a histogram's observations: never less than what the buckets with a bound hold, whatever

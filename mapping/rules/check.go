@@ -8,12 +8,12 @@ import (
 )
 
 // checkRule finds what is wrong with a rule as a whole. What has no effect on a class is no mistake: docs/rules.md.
-func checkRule(c *compiledRule) (found []finding) {
+func checkRule(c *compiledRule) (found findings) {
 	if !slices.Contains(c.sets[:], true) {
-		found = append(found, finding{"", complain("write what it sets: drop, class, name …", "this rule sets nothing")})
+		found.note("", complain("write what it sets: drop, class, name …", "this rule sets nothing"))
 	}
-	if err := checkNameOfClass(c); c.Name != "" && err != nil {
-		found = append(found, finding{"name", err})
+	if c.Name != "" {
+		found.note("name", checkNameOfClass(c))
 	}
 	if c.Unit == "" || c.Unit == mapping.NoUnit {
 		return found
@@ -27,8 +27,8 @@ func checkRule(c *compiledRule) (found []finding) {
 	} {
 		if c.real == of.class || c.Class == "" && len(c.classes) == 1 && c.classes[0] == of.class {
 			if c.unit.Base != of.base {
-				found = append(found, finding{"unit", complain(of.remedy+", or say by class what the variable really is",
-					"%q is no unit of a %s", c.Unit, mapping.NameOf(of.class))})
+				found.note("unit", complain(of.remedy+", or say by class what the variable really is",
+					"%q is no unit of a %s", c.Unit, mapping.NameOf(of.class)))
 			}
 		}
 	}

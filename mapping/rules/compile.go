@@ -2,7 +2,6 @@ package rules
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -44,17 +43,11 @@ type groupLabel struct {
 
 // compileRule checks what a rule says, each key for itself and with what it refers to. checkRule says whether a rule in
 // which nothing is found makes sense as a whole.
-func compileRule(r Rule) (*compiledRule, []finding) {
+func compileRule(r Rule) (*compiledRule, findings) {
 	c := &compiledRule{Rule: r, real: mpit.ClassUnknown, unit: mapping.Unit{Scale: 1}}
-	var found []finding
-	note := func(key string, err error) bool {
-		if err != nil {
-			found = append(found, finding{key, err})
-		}
-		return err == nil
-	}
-	c.compileMatch(note)
-	c.compileProperties(note)
+	var found findings
+	c.compileMatch(found.note)
+	c.compileProperties(found.note)
 	return c, found
 }
 
@@ -148,7 +141,7 @@ func (r *compiledRule) compileGroups(note func(key string, err error) bool) {
 	if r.Match.Regexp == "" || r.name == nil {
 		return
 	}
-	used := map[int]bool{}
+	used, names := map[int]bool{}, []string(nil)
 	expand(r.Name, func(ref string) string {
 		used[groupNumber(ref, r.name)] = true
 		return ""
@@ -157,18 +150,14 @@ func (r *compiledRule) compileGroups(note func(key string, err error) bool) {
 		if name == "" || used[i] {
 			continue
 		}
-		if slices.ContainsFunc(r.groups, func(g groupLabel) bool { return g.label == name }) {
+		if slices.Contains(names, name) {
 			note("match.regexp", complain("give each its own name", "two groups are called %q", name))
 			continue
 		}
-		r.groups = append(r.groups, groupLabel{name, i})
+		r.groups, names = append(r.groups, groupLabel{name, i}), append(names, name)
 		note("match.regexp", checkLabel(name))
 	}
-	if len(r.groups) > 0 {
-		names := make([]string, len(r.groups))
-		for i, g := range r.groups {
-			names[i] = g.label
-		}
+	if len(names) > 0 {
 		r.labelled = mapping.Fold(r.prefix, 200) + "…, one for each " + strings.Join(names, ", ")
 	}
 	if len(r.groups) > maxGroups {
@@ -272,16 +261,4 @@ func checkLabel(name string) error {
 			"group %q: no label can have this name, or the exporter or Prometheus gives it", name)
 	}
 	return nil
-}
-
-// joined is all findings as one error; nil: there are none.
-func joined(found []finding) error {
-	errs := make([]error, len(found))
-	for i, f := range found {
-		errs[i] = f.err
-		if f.key != "" {
-			errs[i] = fmt.Errorf("%s: %w", f.key, f.err)
-		}
-	}
-	return errors.Join(errs...)
 }

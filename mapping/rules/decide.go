@@ -18,7 +18,7 @@ func Compile(rules []Rule) (*Set, error) {
 	for i, r := range rules {
 		rule, found := compileRule(r)
 		if found != nil {
-			return nil, fmt.Errorf("rule %d (name %q): %w", i+1, r.Match.Name, joined(found))
+			return nil, fmt.Errorf("rule %d (name %q): %w", i+1, r.Match.Name, found.joined())
 		}
 		s.rules = append(s.rules, rule)
 	}

@@ -56,14 +56,13 @@ func (l Limits) or(others Limits) Limits {
 }
 
 // checkLimits finds what is wrong with limits.
-func (p *parsed) checkLimits() (found []finding) {
+func (p *parsed) checkLimits() (found findings) {
 	defaults := defaultLimits
 	list := defaults.list()
 	for i, l := range p.Limits.list() {
 		if _, there := p.places["limits."+l.key]; there && (*l.value < 1 || *l.value > maxSeries) {
-			found = append(found, finding{"limits." + l.key, complain(
-				fmt.Sprintf("write a number from 1 to %d, or leave it out for the default of %d", maxSeries,
-					*list[i].value), "the limit is %d", *l.value)})
+			found.note("limits."+l.key, complain(fmt.Sprintf("write a number from 1 to %d, or leave it out for the "+
+				"default of %d", maxSeries, *list[i].value), "the limit is %d", *l.value))
 		}
 	}
 	return found

@@ -22,7 +22,7 @@ func FuzzPatterns(f *testing.F) {
 		if pattern != "" {
 			c, found := compileRule(Rule{Match: Match{Name: pattern}, Help: "x"})
 			if found != nil {
-				t.Fatal(joined(found))
+				t.Fatal(found.joined())
 			}
 			want := Glob(pattern).MatchString(name)
 			if _, ok := c.matches(&v); ok != want {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -51,6 +52,28 @@ func complain(remedy, what string, args ...any) error {
 type finding struct {
 	key string // "match.library[1]", "class" …; "": the rule
 	err error
+}
+
+type findings []finding
+
+// note adds what is wrong with a key, if err says so; else it returns true.
+func (fs *findings) note(key string, err error) bool {
+	if err != nil {
+		*fs = append(*fs, finding{key, err})
+	}
+	return err == nil
+}
+
+// joined is all of them as one error; nil: there are none.
+func (fs findings) joined() error {
+	errs := make([]error, len(fs))
+	for i, f := range fs {
+		errs[i] = f.err
+		if f.key != "" {
+			errs[i] = fmt.Errorf("%s: %w", f.key, f.err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // because says what is wrong at a place, as complain does.

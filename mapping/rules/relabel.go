@@ -33,34 +33,30 @@ var targetLabels = []string{"jobid", "world", "jobname", "partition"}
 // instead.
 func (r *Relabel) Compile() (*regexp.Regexp, error) {
 	expression, found := r.compile()
-	return expression, joined(found)
+	return expression, found.joined()
 }
 
-func (r *Relabel) compile() (expression *regexp.Regexp, found []finding) {
-	note := func(key string, err error) {
-		if err != nil {
-			found = append(found, finding{key, err})
-		}
-	}
+func (r *Relabel) compile() (*regexp.Regexp, findings) {
+	var found findings
 	for i, label := range r.SourceLabels {
 		at := fmt.Sprintf("source_labels[%d]", i)
 		if !strings.HasPrefix(label, "env_") && !slices.Contains(sourceLabels, label) {
-			note(at, complain(oneOf(sourceLabels)+", or env_<NAME> for a variable of the environment",
+			found.note(at, complain(oneOf(sourceLabels)+", or env_<NAME> for a variable of the environment",
 				"there is no source label %q", label))
 		}
 	}
 	switch {
 	case r.TargetLabel == "":
-		note("", complain("write target_label: one of "+strings.Join(targetLabels, ", "),
+		found.note("", complain("write target_label: one of "+strings.Join(targetLabels, ", "),
 			"this rule of identity has no target_label"))
 	case !slices.Contains(targetLabels, r.TargetLabel):
-		note("target_label", complain(oneOf(targetLabels), "the label %q can't be changed", r.TargetLabel))
+		found.note("target_label", complain(oneOf(targetLabels), "the label %q can't be changed", r.TargetLabel))
 	}
 	if len(r.SourceLabels) == 0 && r.Replacement == nil {
-		note("", complain("write source_labels, or a replacement",
+		found.note("", complain("write source_labels, or a replacement",
 			"this rule of identity makes the label empty, for it takes its value from nowhere"))
 	}
 	expression, err := wholeExpression(cmp.Or(r.Regex, "(.*)"))
-	note("regex", err)
+	found.note("regex", err)
 	return expression, found
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/exposition"
-	"github.com/mpit-exporter/mpit-exporter/exporter/identity"
 	"github.com/mpit-exporter/mpit-exporter/exporter/internal/self"
 	"github.com/mpit-exporter/mpit-exporter/mapping"
 	"github.com/mpit-exporter/mpit-exporter/mapping/series"
@@ -43,16 +42,13 @@ func (r *portrait) long() api.LongCall {
 	return *r.Calls.Long
 }
 
-// placeOf is where an owner stands on the page, in the order of identities.
-func placeOf(id identity.Identity) string {
-	return fmt.Sprintf("%s\x00%s\x00%s\x00%010d\x00%010d", id.JobID, id.World, id.User, id.Rank, id.Dup)
-}
-
 // portrait returns what the page has of a rank, making it if need be.
 func (b *Board) portrait(of *Rank) *portrait {
 	r := b.ranks[of]
 	if r == nil {
-		r = &portrait{Owner: exposition.Owner{Place: placeOf(of.ID), Labels: of.Labels, Begun: of.Started}, rank: of,
+		id := of.ID // in whose order ranks stand on the page
+		place := fmt.Sprintf("%s\x00%s\x00%s\x00%010d\x00%010d", id.JobID, id.World, id.User, id.Rank, id.Dup)
+		r = &portrait{Owner: exposition.Owner{Place: place, Labels: of.Labels, Begun: of.Started}, rank: of,
 			left: map[string]int{}, Facts: &Facts{}}
 		b.ranks[of] = r
 	}

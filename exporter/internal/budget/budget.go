@@ -5,7 +5,6 @@
 package budget
 
 import (
-	"math"
 	"sync"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
@@ -99,7 +98,7 @@ func (b *Budgets) Used(ranks []*Account) Use {
 	return use
 }
 
-// Account is what one rank has, or the ranks of one world together. It is a series.Room. It is safe for concurrent use.
+// Account is what one rank has. It is a series.Room. It is safe for concurrent use.
 type Account struct {
 	budgets *Budgets
 	job     Job
@@ -153,17 +152,4 @@ func (a *Account) Settle(weight int) {
 	}
 	a.budgets.add(a.job, weight-a.weight)
 	a.weight = weight
-}
-
-// Offer is the most that the ranks of a world may have together now, and what bounds it.
-func (a *Account) Offer() (weight int, reason mapping.Reason) {
-	a.budgets.mu.Lock()
-	defer a.budgets.mu.Unlock()
-	weight = math.MaxInt
-	for _, scope := range a.budgets.left(a.job) {
-		if most := a.weight + max(0, scope.room); most < weight {
-			weight, reason = most, scope.reason
-		}
-	}
-	return weight, reason
 }

@@ -83,10 +83,9 @@ func TestBudgetsHold(t *testing.T) {
 			ended bool
 		}
 		var ranks []*rank
-		world, changed := b.Open(Job{"0", 0}), false
+		changed := false
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch what := rapid.SampledFrom([]string{"come", "want", "want", "end", "go", "limit",
-				"merged"}).Draw(t, "what"); {
+			switch what := rapid.SampledFrom([]string{"come", "want", "want", "end", "go", "limit"}).Draw(t, "what"); {
 			case what == "come":
 				job := Job{strconv.Itoa(rapid.IntRange(0, 2).Draw(t, "job")),
 					uint32(rapid.IntRange(0, 2).Draw(t, "uid"))}
@@ -96,9 +95,6 @@ func TestBudgetsHold(t *testing.T) {
 					t.Fatal(err)
 				}
 				changed = true // nobody gives anything back
-			case what == "merged":
-				most, _ := world.Offer()
-				world.Settle(min(most, rapid.IntRange(0, 100).Draw(t, "merged")))
 			case len(ranks) == 0:
 			default:
 				k := rapid.IntRange(0, len(ranks)-1).Draw(t, "rank")
@@ -121,8 +117,7 @@ func TestBudgetsHold(t *testing.T) {
 					ranks = append(ranks[:k], ranks[k+1:]...)
 				}
 			}
-			all, jobs, users := world.weight, map[Job]int{world.job: world.weight},
-				map[uint32]int{world.job.UID: world.weight}
+			all, jobs, users := 0, map[Job]int{}, map[uint32]int{}
 			for _, r := range ranks {
 				all += r.weight
 				jobs[r.job] += r.weight

@@ -46,12 +46,4 @@ func Path(s string) string { return Text(s, MaxPath) }
 func Text(s string, limit int) string { return strings.Clone(mapping.CleanText(s, limit)) }
 
 // Cut shortens s, which is clean, to at most n bytes. It doesn't cut a character in two.
-func Cut(s string, n int) string {
-	if len(s) > n {
-		for n > 0 && !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = s[:n]
-	}
-	return strings.Clone(s)
-}
+func Cut(s string, n int) string { return strings.Clone(mapping.Cut(s, n)) }
