@@ -18,8 +18,6 @@ import (
 	"time"
 )
 
-// pageFiles is the live page. There is no build step: a browser reads the files as they stand here.
-//
 //go:embed *.html *.css *.js *.svg
 var pageFiles embed.FS
 
