@@ -69,10 +69,12 @@ func Serve(mux *http.ServeMux, version, command string, links []Link) {
 		links[i].Address = strings.TrimPrefix(links[i].Address, "/")
 	}
 	var index bytes.Buffer
-	_ = template.Must(template.ParseFS(pageFiles, "index.html")).Execute(&index, struct {
+	if err := template.Must(template.ParseFS(pageFiles, "index.html")).Execute(&index, struct {
 		Version, Command string
 		Links            []Link
-	}{version, command, links})
+	}{version, command, links}); err != nil {
+		panic(err) // a mistake in index.html, not anything that a user does
+	}
 	mux.Handle("/{$}", pageFile("index.html", index.Bytes()))
 	files, _ := pageFiles.ReadDir(".")
 	for _, f := range files {
