@@ -39,8 +39,8 @@ func checkRules(files []string, std cli.Stdio) error {
 	return nil
 }
 
-// showRules writes the shipped rule files one after the other, in the order in which they hold. They are in the program:
-// reading them can't fail.
+// showRules writes the shipped rule files one after the other, in the order in which they hold. They are in the
+// program: reading them can't fail.
 func showRules(_ context.Context, std cli.Stdio) error {
 	files := rules.DefaultFiles()
 	names, _ := fs.Glob(files, "*/*.yaml")
