@@ -90,11 +90,6 @@ func (d *dialogue) leave(a *attempt) bool {
 	}
 }
 
-// awaited says what a frame with this number answers: the request for a sample, a question, or nothing.
-func (d *dialogue) awaited(seq uint32) (sample bool, a *attempt) {
-	return d.pending != nil && d.pendingSeq == seq, d.questions[seq]
-}
-
 // answer notes that the request for a sample has been answered. It returns whom to tell.
 func (d *dialogue) answer(generations wire.SampleRequest) (p *Pending, answered func()) {
 	p = d.pending

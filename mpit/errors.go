@@ -1,6 +1,7 @@
 package mpit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -71,15 +72,11 @@ type RequestError struct {
 }
 
 func (e *RequestError) Error() string {
-	what := fmt.Sprint("code ", e.Code)
-	known := [...]string{
+	known := map[uint64]string{
 		wire.ErrorUnsupported: "unsupported", wire.ErrorMalformed: "malformed", wire.ErrorTooLarge: "too large",
 		wire.ErrorNotNow: "not now",
 	}
-	if e.Code > 0 && e.Code < uint64(len(known)) {
-		what = known[e.Code]
-	}
-	return fmt.Sprintf("mpit: the rank refused (%s): %s", what, e.Text)
+	return fmt.Sprintf("mpit: the rank refused (%s): %s", cmp.Or(known[e.Code], fmt.Sprint("code ", e.Code)), e.Text)
 }
 
 // RefusedError is a return code of MPI_T other than success, from the rank's library or, with Why, from its agent.

@@ -1,6 +1,7 @@
 package mpit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -72,10 +73,7 @@ func writeNow(raw syscall.RawConn, b []byte) (n int, err error) {
 			}
 		}
 	})
-	if err == nil {
-		err = failed
-	}
-	switch {
+	switch err = cmp.Or(err, failed); {
 	case err == nil:
 		return n, nil
 	case errors.Is(err, syscall.EAGAIN):

@@ -95,7 +95,7 @@ func (r *reader) take(f wire.Frame) error {
 		return r.takeFinal(f)
 	}
 	d := r.dialogue.Lock()
-	sample, a := d.awaited(f.Seq)
+	sample, a := d.pending != nil && d.pendingSeq == f.Seq, d.questions[f.Seq]
 	r.dialogue.Unlock()
 	switch {
 	case f.Type == wire.TypeError:

@@ -67,7 +67,7 @@ func (c *execCommand) run(ctx context.Context, std cli.Stdio) error {
 	if _, err := api.PhaseNames(preload.Environment(env).Get(api.EnvPhases)); err != nil {
 		return cli.Usagef("exec: %w", err)
 	}
-	if c.own.Reports() {
+	if c.own.Report != "" {
 		c.settings.NeedCalls(env)
 	}
 	path, err := c.settings.Complete(env, c.program[0])

@@ -110,9 +110,7 @@ func (c *listCommand) run(ctx context.Context, std cli.Stdio) error {
 	}
 	var text strings.Builder
 	for i := range list.Catalogues {
-		if err := listing.Write(&text, &list.Catalogues[i], c.selection); err != nil {
-			return fmt.Errorf("list: writing: %w", err)
-		}
+		listing.Write(&text, &list.Catalogues[i], c.selection)
 	}
 	return c.show(text.String(), std)
 }
@@ -251,8 +249,6 @@ func (c *listCommand) writeValues(ctx context.Context, std cli.Stdio) error {
 		std.Tell("%s", leftOut(units.Count(values.More, "rank"), values.LeftOut))
 	}
 	var text strings.Builder
-	if err := listing.WriteValues(&text, &values); err != nil {
-		return fmt.Errorf("list: writing: %w", err)
-	}
+	listing.WriteValues(&text, &values)
 	return c.show(text.String(), std)
 }

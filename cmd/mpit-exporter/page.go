@@ -49,15 +49,11 @@ func (c *pageCommand) run(ctx context.Context, std cli.Stdio) error {
 		return fmt.Errorf("page: %w", err)
 	}
 	secret := rand.Text()
-	handler, err := c.handler(secret)
-	if err != nil {
-		return fmt.Errorf("page: %w", err)
-	}
 	listener, err := net.Listen("tcp", c.listen)
 	if err != nil {
 		return fmt.Errorf("page: --listen: %w", err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: c.handler(secret), ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	fmt.Fprintf(std.Out, "http://%s/%s/\n", listener.Addr(), secret)
@@ -69,11 +65,9 @@ func (c *pageCommand) run(ctx context.Context, std cli.Stdio) error {
 
 // handler serves the page below a path that only its user knows. The exporter takes every request for this user's, and
 // any user of the node may connect to the port: so may other sites through the user's browser.
-func (c *pageCommand) handler(secret string) (http.Handler, error) {
+func (c *pageCommand) handler(secret string) http.Handler {
 	mux := http.NewServeMux()
-	if err := page.Serve(mux, version.Info(), cli.ProgramName+" exec --calls --", page.API()); err != nil {
-		return nil, err
-	}
+	page.Serve(mux, version.Info(), cli.ProgramName+" exec --calls --", page.API())
 	mux.Handle("GET /api/v1/", &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "control"}) },
 		Transport: c.control.Transport(),
@@ -90,5 +84,5 @@ func (c *pageCommand) handler(secret string) (http.Handler, error) {
 			return
 		}
 		below.ServeHTTP(w, req)
-	}), nil
+	})
 }

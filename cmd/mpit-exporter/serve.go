@@ -140,10 +140,6 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close()) }()
-	f, err := c.front(ctx, n, listeners)
-	if err != nil {
-		return err
-	}
 	// By this the rules for MPITExporterDown know whose end is no fault.
 	mark := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "mpit_exporter_own", Help: "1: a job's own exporter (exec --own), which ends with it. 0: a node's.",
@@ -151,11 +147,8 @@ func (c *serveCommand) run(ctx context.Context, std cli.Stdio) (err error) {
 	if c.own != nil {
 		mark.Set(1)
 	}
-	if err := n.Registry.Register(mark); err != nil {
-		return fmt.Errorf("metric of whose exporter it is: %w", err)
-	}
-
-	needs := node.Needs{WebConfig: *c.web.WebConfigFile}
+	n.Registry.MustRegister(mark)
+	f, needs := c.front(ctx, n, listeners), node.Needs{WebConfig: *c.web.WebConfigFile}
 	if c.addressFile != "" {
 		if err := httpserver.WriteAddresses(c.addressFile, listeners); err != nil {
 			return err
@@ -187,7 +180,7 @@ func runOwn(ctx context.Context, dir string, std cli.Stdio) error {
 }
 
 // front is the HTTP server on the listeners.
-func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.Listener) (*node.Front, error) {
+func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.Listener) *node.Front {
 	var callers *client.Callers
 	if c.own != nil { // ranks of other users name files of theirs
 		callers = new(client.Callers)
@@ -209,14 +202,11 @@ func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.
 		}
 		config.Private = &httpserver.Private{Scrapers: c.scrapers, Judges: c.judges, Users: users}
 	}
-	server, err := httpserver.New(ctx, config)
-	if err != nil {
-		return nil, err
-	}
+	server := httpserver.New(ctx, config)
 	n.Exporter.Control().OnRead(server.Local)
 	return &node.Front{
 		What:  "HTTP",
 		Serve: func(ctx context.Context) error { return server.Serve(ctx, listeners, c.web) },
 		Ready: server.SetReady,
-	}, nil
+	}
 }

@@ -31,18 +31,15 @@ func (e *StatusError) Error() string { return e.text }
 // ErrTooLarge is that an answer had no room.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// Fetch gets JSON from an address, of something that answers like what is named, and has it decoded (FetchBytes).
-func Fetch(ctx context.Context, over *http.Client, from *url.URL, like string, room int,
-	decode func(*json.Decoder) error,
-) error {
-	return FetchBytes(ctx, over, from, like, room, func(r io.Reader) error { return decode(json.NewDecoder(r)) })
+// JSON decodes an answer into what a pointer leads to.
+func JSON(into any) func(io.Reader) error {
+	return func(r io.Reader) error { return json.NewDecoder(r).Decode(into) }
 }
 
-// FetchBytes gets what an address has and has it decoded. The other side isn't trusted, as any user may listen on a
-// port: the answer ends where there is no room for what would be made of it, in bytes of memory, and FetchBytes ends
-// with ctx.
-func FetchBytes(ctx context.Context, over *http.Client, from *url.URL, like string, room int,
-	decode func(io.Reader) error,
+// Fetch gets what an address has, of something that answers like what is named, and has it decoded. The other side
+// isn't trusted, as any user may listen on a port: the answer ends where there is no room for what would be made of it,
+// in bytes of memory, and Fetch ends with ctx.
+func Fetch(ctx context.Context, over *http.Client, from *url.URL, like string, room int, decode func(io.Reader) error,
 ) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), http.NoBody)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -112,9 +111,7 @@ func (c *HTTP) others(ctx context.Context, base *url.URL) string {
 			} `json:"job"`
 		} `json:"jobs"`
 	}
-	if Fetch(ctx, c.over(), base.JoinPath("api", "v1", "jobs"), cli.ProgramName, room, func(d *json.Decoder) error {
-		return d.Decode(&list)
-	}) != nil {
+	if Fetch(ctx, c.over(), base.JoinPath("api", "v1", "jobs"), cli.ProgramName, room, JSON(&list)) != nil {
 		return ""
 	}
 	if len(list.Jobs) == 0 {
@@ -133,7 +130,7 @@ func (c *HTTP) others(ctx context.Context, base *url.URL) string {
 // Get asks for what the exporter's API has under a name. command is whose errors they are, remedy what else may be
 // done where no exporter answers.
 func (c *HTTP) Get(ctx context.Context, command, remedy, what string, answer any) error {
-	return c.get(ctx, command, remedy, what, func(r io.Reader) error { return json.NewDecoder(r).Decode(answer) })
+	return c.get(ctx, command, remedy, what, JSON(answer))
 }
 
 // maxProfile is how large a profile may be, in bytes.
@@ -166,7 +163,7 @@ func (c *HTTP) get(ctx context.Context, command, remedy, what string, decode fun
 
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchTimeout, fmt.Errorf("no whole answer within %s", fetchTimeout))
 	defer cancel()
-	err = FetchBytes(ctx, c.over(), u, "an "+cli.ProgramName, room, decode)
+	err = Fetch(ctx, c.over(), u, "an "+cli.ProgramName, room, decode)
 	var answered *StatusError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -317,13 +317,12 @@ func TestHostsAreKnown(t *testing.T) {
 	} {
 		reloads := 0
 		refused := newRefusals()
-		handler, err := pages{Config{
+		handler := pages{Config{
 			TelemetryPath: "/metrics", Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 			API: http.NotFoundHandler(), Live: http.NotFoundHandler(),
 			Names:  []string{"node1", "node1.Cluster.example.", "allowed.example"},
 			Reload: func(context.Context) error { reloads++; return nil },
 		}, newAdmission(1, 1<<20, loopback(), refused), func() bool { return true }}.mux()
-		require.NoError(t, err)
 		ask := func(method, path string) *httptest.ResponseRecorder {
 			req := httptest.NewRequest(method, path, http.NoBody)
 			req.Host = host

@@ -28,16 +28,11 @@ func Listen(flags *web.FlagConfig) (listeners []net.Listener, err error) {
 		}
 		return listeners, err
 	}
-	defer func() {
-		if err != nil {
-			CloseAll(listeners)
-			listeners = nil
-		}
-	}()
 	for _, address := range *flags.WebListenAddresses {
 		l, err := listenAddress(address)
 		if err != nil {
-			return listeners, listenError(address, err)
+			CloseAll(listeners)
+			return nil, listenError(address, err)
 		}
 		listeners = append(listeners, l)
 	}

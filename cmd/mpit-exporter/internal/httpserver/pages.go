@@ -39,7 +39,7 @@ func CheckTelemetryPath(path string) error {
 }
 
 // mux puts all pages together.
-func (p pages) mux() (http.Handler, error) {
+func (p pages) mux() http.Handler {
 	links := slices.Concat([]page.Link{{Address: p.TelemetryPath, Text: "Metrics"}}, page.API(),
 		[]page.Link{{Address: "/-/healthy", Text: "Health"}, {Address: "/-/ready", Text: "Readiness"}})
 	if p.Pprof {
@@ -47,9 +47,7 @@ func (p pages) mux() (http.Handler, error) {
 	}
 
 	mux := http.NewServeMux()
-	if err := page.Serve(mux, version.Info(), p.Command, links); err != nil {
-		return nil, err
-	}
+	page.Serve(mux, version.Info(), p.Command, links)
 	mux.Handle("/api/v1/", p.api())
 	mux.HandleFunc("/-/reload", p.serveReload)
 	if p.Pprof {
@@ -74,7 +72,7 @@ func (p pages) mux() (http.Handler, error) {
 		say(w, http.StatusServiceUnavailable, "not ready")
 	})
 	known := knownHosts(all, p.TelemetryPath, p.Names, p.admission.refused.WithLabelValues(refusedHost).Inc)
-	return refuseOtherSites(known), nil
+	return refuseOtherSites(known)
 }
 
 // judged is what the judge asks for.

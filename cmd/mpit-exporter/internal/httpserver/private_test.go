@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // A private port has the metrics for scrapers, reports for judges, and for all others, and on all other paths, a word
@@ -48,12 +47,11 @@ func TestPrivate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			refused := newRefusals()
-			handler, err := pages{Config{
+			handler := pages{Config{
 				TelemetryPath: "/metrics", Metrics: ok, API: ok, Live: ok, Pprof: true,
 				Private: &Private{Scrapers: test.scrapers, Judges: test.judges,
 					Users: func() []string { return []string{"prometheus", "judge"} }},
 			}, newAdmission(1, 1<<20, loopback(), refused), func() bool { return true }}.mux()
-			require.NoError(t, err)
 			ask := func(path string) int {
 				req := httptest.NewRequest(http.MethodGet, "http://localhost"+path, http.NoBody)
 				test.client(req)

@@ -9,7 +9,6 @@ package httpserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -59,21 +58,15 @@ type Server struct {
 }
 
 // New makes a server, which is not ready yet. It may ask the name service for the node's name.
-func New(ctx context.Context, c Config) (*Server, error) {
+func New(ctx context.Context, c Config) *Server {
 	refused := newRefusals()
-	if err := c.Registerer.Register(refused); err != nil {
-		return nil, fmt.Errorf("metric of refused requests: %w", err)
-	}
+	c.Registerer.MustRegister(refused)
 	s, from := &Server{logger: c.Logger}, remembered(net.InterfaceAddrs)
 	c.Names = append(ownNames(ctx), c.Names...)
 	p := pages{c, newAdmission(c.MaxRequests, answerBytes, from, refused), s.ready.Load}
-	handler, err := p.mux()
-	if err != nil {
-		return nil, err
-	}
 	s.Local = p.admission.of(other, p.api())
-	s.http = newServer(handler, newConnections(c.MaxConnections, from, refused), c.Logger)
-	return s, nil
+	s.http = newServer(p.mux(), newConnections(c.MaxConnections, from, refused), c.Logger)
+	return s
 }
 
 // newServer returns a server whose every wait ends, and that has only so many connections.

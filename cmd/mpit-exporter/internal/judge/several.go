@@ -2,7 +2,6 @@ package judge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -137,10 +136,7 @@ func (s *Several) nodes(ctx context.Context) (map[whose][]string, error) {
 			} `json:"result"`
 		} `json:"data"`
 	}
-	err := client.Fetch(ctx, http.DefaultClient, &u, "Prometheus", room, func(d *json.Decoder) error {
-		return d.Decode(&answer)
-	})
-	if err != nil {
+	if err := client.Fetch(ctx, http.DefaultClient, &u, "Prometheus", room, client.JSON(&answer)); err != nil {
 		return nil, err
 	}
 	nodes := map[whose][]string{}
@@ -213,9 +209,7 @@ func (s *Several) ask(ctx context.Context, of whose, instance string) ([]*job.Re
 	u = u.JoinPath("api", "v1", "report")
 	u.RawQuery = url.Values{"jobid": {of.jobID}, "user": {of.user}, "window": {window.String()}}.Encode()
 	var list page.ReportList
-	err = client.Fetch(ctx, http.DefaultClient, u, "an "+cli.ProgramName, room, func(d *json.Decoder) error {
-		return d.Decode(&list)
-	})
+	err = client.Fetch(ctx, http.DefaultClient, u, "an "+cli.ProgramName, room, client.JSON(&list))
 	var status *client.StatusError
 	if errors.As(err, &status) && status.Code == http.StatusNotFound {
 		return nil, nil // its ranks have ended

@@ -8,7 +8,6 @@ package listing
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,9 +24,8 @@ import (
 const maxObjects = 50
 
 // Write writes the parts of a catalogue that are selected. A description stands last in its line, whole.
-func Write(w io.Writer, c *api.Catalogue, s Selection) error {
-	var t strings.Builder
-	fmt.Fprintf(&t, "%s\n", mapping.OneLine(title(&c.Rank, fmt.Sprintf("as in rank %d of %d", c.Rank.Rank,
+func Write(t *strings.Builder, c *api.Catalogue, s Selection) {
+	fmt.Fprintf(t, "%s\n", mapping.OneLine(title(&c.Rank, fmt.Sprintf("as in rank %d of %d", c.Rank.Rank,
 		c.Rank.WorldSize))))
 	if s.Short() {
 		var rows [][]string
@@ -35,27 +33,26 @@ func Write(w io.Writer, c *api.Catalogue, s Selection) error {
 			v := &c.Variables[i]
 			rows = append(rows, table.Clean(v.Name, bindCell(v.Bind), metricCell(v), v.Description))
 		}
-		_ = table.Write(&t, []string{"NAME", "BIND", "METRIC", "DESCRIPTION"}, rows)
+		_ = table.Write(t, []string{"NAME", "BIND", "METRIC", "DESCRIPTION"}, rows)
 	}
 	if s.variables() {
-		writeVariables(&t, c.Variables)
+		writeVariables(t, c.Variables)
 	}
 	if s.controlVariables() {
-		writeControlVariables(&t, c.ControlVariables, s.ControlVariables && !s.All)
+		writeControlVariables(t, c.ControlVariables, s.ControlVariables && !s.All)
 	}
 	if s.categories() {
 		stamp := ""
 		if c.CategoryStamp != nil {
 			stamp = fmt.Sprintf(", stamp %d", *c.CategoryStamp)
 		}
-		fmt.Fprintf(&t, "\nCATEGORIES (%d)%s\n", len(c.Categories), stamp)
-		_ = table.Write(&t, []string{"NAME", "VARIABLES", "CVARS", "SUBCATEGORIES", "DESCRIPTION"}, treeOf(c.Categories))
+		fmt.Fprintf(t, "\nCATEGORIES (%d)%s\n", len(c.Categories), stamp)
+		_ = table.Write(t, []string{"NAME", "VARIABLES", "CVARS", "SUBCATEGORIES", "DESCRIPTION"}, treeOf(c.Categories))
 	}
 	if s.objects() {
-		writeObjects(&t, c)
+		writeObjects(t, c)
 	}
-	_, err := io.WriteString(w, t.String()+"\n")
-	return err
+	t.WriteString("\n")
 }
 
 func writeVariables(t *strings.Builder, all []api.VariableStatus) {

@@ -68,9 +68,8 @@ func keepCategory(catalogue *api.Catalogue, name string) bool {
 	catalogue.Variables = slices.DeleteFunc(catalogue.Variables, func(v api.VariableStatus) bool {
 		return !slices.Contains(v.Categories, name)
 	})
-	catalogue.ControlVariables = slices.DeleteFunc(catalogue.ControlVariables,
-		func(v api.ControlVariableStatus) bool {
-			return !slices.Contains(v.Categories, name)
-		})
+	catalogue.ControlVariables = slices.DeleteFunc(catalogue.ControlVariables, func(v api.ControlVariableStatus) bool {
+		return !slices.Contains(v.Categories, name)
+	})
 	return below[name]
 }

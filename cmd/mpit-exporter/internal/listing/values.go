@@ -3,7 +3,6 @@ package listing
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -36,31 +35,25 @@ type world struct {
 }
 
 // WriteValues writes the variables of each MPI_COMM_WORLD with their values, a line for each.
-func WriteValues(w io.Writer, list *api.ValueList) error {
+func WriteValues(t *strings.Builder, list *api.ValueList) {
 	type key struct{ jobID, world, user string }
 	worlds := map[key]*world{}
 	var order []*world
-	of := func(k key) *world {
-		if worlds[k] == nil {
-			worlds[k] = &world{variables: map[string]*valued{}}
-			order = append(order, worlds[k])
-		}
-		return worlds[k]
-	}
 	for i := range list.Ranks {
 		r := &list.Ranks[i]
-		to := of(key{r.Rank.JobID, r.Rank.World, r.Rank.User})
-		to.first = cmp.Or(to.first, &r.Rank)
+		of := key{r.Rank.JobID, r.Rank.World, r.Rank.User}
+		if worlds[of] == nil {
+			worlds[of] = &world{first: &r.Rank, variables: map[string]*valued{}}
+			order = append(order, worlds[of])
+		}
+		to := worlds[of]
 		to.ranks++
 		to.cut += r.Cut
 		to.add(r.Rank.Rank, r.Variables)
 	}
-	var text strings.Builder
 	for _, one := range order {
-		one.write(&text)
+		one.write(t)
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
 }
 
 func (w *world) add(rank int, variables []api.VariableValues) {

@@ -179,7 +179,7 @@ func (n *Node) Close() error {
 
 // enclose logs what has been opened, and raises the sandbox. needs are those of the command, besides what the node
 // needs itself.
-func (n *Node) enclose(needs Needs) error {
+func (n *Node) enclose(needs Needs) {
 	control, endpoint := "none", "none"
 	needs.Rules = n.flags.configFiles
 	needs.Sockets = append(needs.Sockets, n.socket.Path())
@@ -195,7 +195,7 @@ func (n *Node) enclose(needs Needs) error {
 	}
 	n.Logger.Info("Starting", "program", cli.ProgramName, "version", version.Info(), "agent_socket", n.socket.Path(),
 		"control_socket", control, "otlp", endpoint, "config_files", strings.Join(n.flags.configFiles, ","))
-	return raiseFence(n.flags.landlock, needs, n.Logger, n.Registry)
+	raiseFence(n.flags.landlock, needs, n.Logger, n.Registry)
 }
 
 // ExecCommand returns the command that starts programs whose ranks come to this exporter.

@@ -53,9 +53,7 @@ type Front struct {
 // Then it serves everything until ctx or a service ends, and ends all in order: reloads; requests and scrapes under way
 // and a last push, which still need the ranks; then the ranks. f may be nil.
 func (n *Node) Run(ctx context.Context, needs Needs, f *Front) error {
-	if err := n.enclose(needs); err != nil {
-		return err
-	}
+	n.enclose(needs)
 	detached := context.WithoutCancel(ctx)
 	failed := make(chan error, 5) // one for each service
 	nothing := func(ctx context.Context) error { <-ctx.Done(); return nil }

@@ -235,26 +235,23 @@ func raise(rules []landlock.Rule) (version int, err error) {
 
 // raiseFence leaves the exporter what it needs and takes all else away, for good, unless that is not wanted; the log
 // and a metric say what came of it. That the kernel can't keeps nobody from serving.
-func raiseFence(wanted bool, needs Needs, logger *slog.Logger, registry prometheus.Registerer) error {
+func raiseFence(wanted bool, needs Needs, logger *slog.Logger, registry prometheus.Registerer) {
 	version := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "mpit_exporter_landlock_abi",
 		Help: "Version of the kernel's Landlock that restricts which files this process can use; 0: none does.",
 	})
-	if err := registry.Register(version); err != nil {
-		return fmt.Errorf("metric of Landlock: %w", err)
-	}
+	registry.MustRegister(version)
 	if !wanted {
 		logger.Info("Landlock is switched off", "flag", "--no-landlock")
-		return nil
+		return
 	}
 	reads := needs.reads(resolverFiles, os.Getenv)
 	abi, err := raise(needs.rules(os.Geteuid(), reads))
 	if err != nil {
 		logger.Warn("Going on without Landlock", "reason", err)
-		return nil
+		return
 	}
 	version.Set(float64(abi))
 	logger.Info("Landlock is in force", "abi", abi, "reads", strings.Join(reads, ","), "listens",
 		strings.Join(dirsOf(needs.Sockets), ","))
-	return nil
 }

@@ -124,9 +124,6 @@ func (o *Settings) paged() bool {
 	return !o.otlp.Asked() && !o.reportAlone
 }
 
-// Reports says whether a report is to be written.
-func (o *Settings) Reports() bool { return o.Report != "" }
-
 // Check finds what the flag parser can't, before any process depends on it.
 func (o *Settings) Check(socket string) error {
 	if o.Report != "" {

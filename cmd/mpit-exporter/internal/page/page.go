@@ -11,7 +11,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"fmt"
 	"html/template"
 	"net/http"
 	pathpkg "path"
@@ -19,8 +18,6 @@ import (
 	"time"
 )
 
-// pageFiles is the live page. There is no build step: a browser reads the files as they stand here.
-//
 //go:embed *.html *.css *.js *.svg
 var pageFiles embed.FS
 
@@ -65,39 +62,27 @@ func API() []Link {
 }
 
 // Serve serves the live page at / and its files. What of it is the same for all is made here, once. A page without jobs
-// shows the command that starts programs whose ranks come to this exporter.
-func Serve(mux *http.ServeMux, version, command string, links []Link) error {
-	t, err := template.ParseFS(pageFiles, "index.html")
-	if err != nil {
-		return fmt.Errorf("reading the live page: %w", err)
-	}
+// shows the command that starts programs whose ranks come to this exporter. The files are in the program: reading them
+// can't fail.
+func Serve(mux *http.ServeMux, version, command string, links []Link) {
 	for i := range links {
 		links[i].Address = strings.TrimPrefix(links[i].Address, "/")
 	}
 	var index bytes.Buffer
-	if err := t.Execute(&index, struct {
+	if err := template.Must(template.ParseFS(pageFiles, "index.html")).Execute(&index, struct {
 		Version, Command string
 		Links            []Link
 	}{version, command, links}); err != nil {
-		return fmt.Errorf("making the live page: %w", err)
+		panic(err) // a mistake in index.html, not anything that a user does
 	}
 	mux.Handle("/{$}", pageFile("index.html", index.Bytes()))
-
-	files, err := pageFiles.ReadDir(".")
-	if err != nil {
-		return fmt.Errorf("reading the live page: %w", err)
-	}
+	files, _ := pageFiles.ReadDir(".")
 	for _, f := range files {
-		if f.Name() == "index.html" {
-			continue
+		if f.Name() != "index.html" {
+			content, _ := pageFiles.ReadFile(f.Name())
+			mux.Handle(pagePath+f.Name(), pageFile(f.Name(), content))
 		}
-		content, err := pageFiles.ReadFile(f.Name())
-		if err != nil {
-			return fmt.Errorf("reading the live page: %w", err)
-		}
-		mux.Handle(pagePath+f.Name(), pageFile(f.Name(), content))
 	}
-	return nil
 }
 
 // pageFile serves one file. A browser asks each time whether it has changed, for the exporter may.

@@ -136,14 +136,10 @@ func (f *File) write(r *job.Report) error {
 
 func (f *File) writeFile(path string, r *job.Report, form form) error {
 	var text bytes.Buffer
-	err := form(r, &text)
-	if err == nil {
-		err = cli.WriteFile(path, text.Bytes(), f.mode)
+	if err := form(r, &text); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
+	return written(cli.WriteFile(path, text.Bytes(), f.mode))
 }
 
 // writeParts writes this node's part of each world's report.

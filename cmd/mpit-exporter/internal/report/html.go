@@ -28,15 +28,12 @@ func (s section) Bars() bool {
 
 // HTML writes a report as a page that needs nothing else. The report itself stands in it, for job.Read.
 func HTML(r *job.Report, w io.Writer) error {
-	t, err := template.New("report").Funcs(template.FuncMap{
+	t := template.Must(template.New("report").Funcs(template.FuncMap{
 		"name":    func(head string) string { return strings.TrimPrefix(head, ">") },
 		"width":   func(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + "%" },
 		"percent": units.Percent,
 		"right":   func(heads []string, at int) bool { return strings.HasPrefix(heads[at], ">") },
-	}).Parse(pageHTML)
-	if err != nil {
-		return written(err)
-	}
+	}).Parse(pageHTML))
 	v := viewOf(r)
 	data, err := json.Marshal(v.report)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -83,8 +84,8 @@ func AskPrometheus(
 	} {
 		u := base.JoinPath("api", "v1", "query")
 		u.RawQuery = url.Values{"query": {query.text}, "time": {model.TimeFromUnixNano(at.UnixNano()).String()}}.Encode()
-		err := client.Fetch(ctx, http.DefaultClient, u, "Prometheus", room, func(d *json.Decoder) error {
-			return v.read(d, query.take)
+		err := client.Fetch(ctx, http.DefaultClient, u, "Prometheus", room, func(r io.Reader) error {
+			return v.read(json.NewDecoder(r), query.take)
 		})
 		if errors.Is(err, client.ErrTooLarge) {
 			err = fmt.Errorf("%w%s", err, remedy)
