@@ -52,7 +52,9 @@ func saidOnPage(families []*dto.MetricFamily) map[string]said {
 		for _, m := range f.Metric {
 			var labels []string
 			for _, l := range m.Label {
-				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+				if l.GetValue() != "" {
+					labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+				}
 			}
 			s := said{help: f.GetHelp()}
 			switch {
@@ -109,11 +111,12 @@ func prometheusName(t require.TestingT, name, unit string, kind otlptranslator.M
 	return out
 }
 
-// labelsOf are attributes as labels, which they are called as; all are text.
+// labelsOf are attributes as labels, which they are called as; all are text, and none is empty.
 func labelsOf(t require.TestingT, family string, set attribute.Set) string {
 	var labels []string
 	for _, kv := range set.ToSlice() {
 		require.Equal(t, attribute.STRING, kv.Value.Type(), "%s of %s", kv.Key, family)
+		require.NotEmpty(t, kv.Value.String(), "%s of %s", kv.Key, family)
 		labels = append(labels, fmt.Sprintf("%s=%q", kv.Key, kv.Value.String()))
 	}
 	return nameOf(labels)

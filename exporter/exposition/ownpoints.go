@@ -70,9 +70,11 @@ func begun(created *timestamppb.Timestamp, since time.Time) time.Time {
 
 // attributesOf is the labels of a metric as attributes.
 func attributesOf(m *dto.Metric) attribute.Set {
-	list := make([]attribute.KeyValue, len(m.Label))
-	for i, l := range m.Label {
-		list[i] = attribute.String(l.GetName(), l.GetValue())
+	list := make([]attribute.KeyValue, 0, len(m.Label))
+	for _, l := range m.Label {
+		if l.GetValue() != "" {
+			list = append(list, attribute.String(l.GetName(), l.GetValue()))
+		}
 	}
 	return attribute.NewSet(list...)
 }

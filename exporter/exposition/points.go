@@ -98,7 +98,9 @@ func (s *Sheet) attributes(i int) attribute.Set {
 	if !e.labels.hasSet {
 		var list []attribute.KeyValue
 		for _, l := range withOwner(nil, s.owner, e.series.Labels) {
-			list = append(list, attribute.String(l.Name, l.Value))
+			if l.Value != "" { // Prometheus takes it for none; Thanos drops the series
+				list = append(list, attribute.String(l.Name, l.Value))
+			}
 		}
 		e.labels.set, e.labels.hasSet = attribute.NewSet(list...), true
 	}

@@ -42,6 +42,7 @@ type engine struct {
 	noNative bool     // it knows no functions of native histograms
 	pair     []string // flags with which what a pair of servers sends counts once; none: it can't be
 	replica  string   // label that tells the servers of a pair apart; none: they have the same labels
+	twice    bool     // it is compared with what a pair of servers has scraped
 	known    []difference
 }
 
@@ -71,6 +72,11 @@ func engines() []engine {
 		{name: "Mimir", programs: []string{"mimir"}, start: startMimir, known: everywhere,
 			replica: "__replica__",
 			pair:    []string{"-distributor.ha-tracker.enable", "-distributor.ha-tracker.enable-for-all-users"}},
+		// The label isn't one of docs/engines.md's, with which a pair would always count once.
+		{name: "Thanos", programs: []string{"thanos"}, start: startThanos, known: everywhere, replica: "server",
+			pair: []string{"--query.replica-label=server"}},
+		{name: "Thanos, a pair", programs: []string{"thanos"}, start: startThanos, known: everywhere, replica: "replica",
+			twice: true},
 	}
 }
 
@@ -144,6 +150,18 @@ func startMimir(t *testing.T, run starter) endpoints {
 	return endpoints{ask: at + "/prometheus", write: at + "/api/v1/push", otlp: at + "/otlp/v1/metrics"}
 }
 
+// Receivers add labels of their own, which the querier drops as if they were a replica's. Thanos has to be built with
+// -tags slicelabels, as its releases are: otherwise receivers end at the first sample.
+func startThanos(t *testing.T, run starter) endpoints {
+	write, store, ask := harness.FreeAddress(t), harness.FreeAddress(t), harness.FreeAddress(t)
+	run("thanos", "receive", "--remote-write.address="+write, "--grpc-address="+store,
+		"--http-address="+harness.FreeAddress(t), "--receive.capnproto-address="+harness.FreeAddress(t),
+		"--tsdb.path="+suite.Dir(t), `--label=receive="0"`)
+	run("thanos", slices.Concat([]string{"query", "--endpoint=" + store, "--http-address=" + ask,
+		"--grpc-address=" + harness.FreeAddress(t)}, ofDocs(t, "thanos query", ""))...)
+	return endpoints{ask: ask, write: write + "/api/v1/receive", otlp: write + "/api/v1/otlp"}
+}
+
 // ofDocs are the flags that docs/engines.md gives a program. The file that a flag names is the block above it.
 func ofDocs(t *testing.T, program, ofFile string) (flags []string) {
 	t.Helper()
@@ -152,7 +170,7 @@ func ofDocs(t *testing.T, program, ofFile string) (flags []string) {
 	_, after, found := strings.Cut(string(text), "```sh\n"+program+" ")
 	require.True(t, found, program)
 	command, _, _ := strings.Cut(after, "```")
-	for _, flag := range strings.Fields(strings.ReplaceAll(command, "\\\n", " ")) {
+	for _, flag := range strings.Fields(strings.NewReplacer("\\\n", " ", "'", "").Replace(command)) {
 		name, file, _ := strings.Cut(flag, "=")
 		if ofFile != "" && name == ofFile {
 			_, block, found := strings.Cut(string(text), "```yaml\n# "+file+"\n")
@@ -167,24 +185,30 @@ func ofDocs(t *testing.T, program, ofFile string) (flags []string) {
 	return flags
 }
 
+// path is where one of its programs is.
+func (e engine) path(t *testing.T, program string) string {
+	t.Helper()
+	for _, dir := range filepath.SplitList(os.Getenv("MPIT_TEST_ENGINES")) {
+		path := filepath.Join(dir, program)
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return path
+		}
+	}
+	t.Skipf("NOT COMPARED: %s: there is no %s in %q", e.name, program, os.Getenv("MPIT_TEST_ENGINES"))
+	return ""
+}
+
 // run starts the engine, unless a program is missing, and waits until it answers.
 func (e engine) run(t *testing.T, more ...string) endpoints {
 	t.Helper()
-	paths := map[string]string{}
 	for _, program := range e.programs {
-		for _, dir := range filepath.SplitList(os.Getenv("MPIT_TEST_ENGINES")) {
-			if path := filepath.Join(dir, program); paths[program] == "" {
-				if info, err := os.Stat(path); err == nil && !info.IsDir() {
-					paths[program] = path
-				}
-			}
-		}
-		if paths[program] == "" {
-			t.Skipf("NOT COMPARED: %s: there is no %s in %q", e.name, program, os.Getenv("MPIT_TEST_ENGINES"))
-		}
+		e.path(t, program)
 	}
 	at := e.start(t, func(program string, flags ...string) *harness.Process {
-		process := suite.Start(t, slices.Concat([]string{paths[program]}, flags, more), nil)
+		if flags[0] != "receive" { // Thanos' querier takes the flags of a pair
+			flags = append(flags, more...)
+		}
+		process := suite.Start(t, append([]string{e.path(t, program)}, flags...), nil)
 		t.Cleanup(func() {
 			if t.Failed() && process.Ended() {
 				t.Logf("%s has ended: %s", program, process.Wait(t).Stderr)
@@ -231,7 +255,8 @@ func post(ctx context.Context, to string, series []prompb.TimeSeries) error {
 func (at endpoints) feed(t *testing.T, series []prompb.TimeSeries) {
 	t.Helper()
 	for some := range slices.Chunk(series, 500) {
-		require.NoError(t, post(t.Context(), at.write, some))
+		// Thanos' receivers refuse the first ones, until they have opened the tenant's storage; senders try again.
+		harness.Await(t, "that samples are taken", func(ctx context.Context) error { return post(ctx, at.write, some) })
 	}
 	if at.flush != "" {
 		fetch(t, "http://"+at.flush)
@@ -289,6 +314,31 @@ func (r *recording) all(at *time.Time) (list []prompb.TimeSeries) {
 			list = append(list, *s)
 		case last.Timestamp == at.UnixMilli():
 			list = append(list, prompb.TimeSeries{Labels: s.Labels, Samples: []prompb.Sample{last}})
+		}
+	}
+	return list
+}
+
+// pair is what two servers would have stored, with a label that tells them apart: the second one scrapes later, but
+// within the 5 seconds in which Thanos keeps to the first one, whose answers can be foretold.
+func (r *recording) pair(label string) (list []prompb.TimeSeries) {
+	const later = 3 * time.Second
+	for _, s := range r.all(nil) {
+		second := prompb.TimeSeries{Labels: append(slices.Clone(s.Labels), prompb.Label{Name: label, Value: "b"})}
+		first := prompb.TimeSeries{Labels: append(slices.Clone(s.Labels), prompb.Label{Name: label, Value: "a"})}
+		for i, sample := range s.Samples {
+			first.Samples = append(first.Samples, sample)
+			if sample.Timestamp%interval.Milliseconds() != 0 { // of a page, not of a rule
+				if i+1 < len(s.Samples) && !value.IsStaleNaN(sample.Value) && !value.IsStaleNaN(s.Samples[i+1].Value) {
+					sample.Value += (s.Samples[i+1].Value - sample.Value) * later.Seconds() / interval.Seconds()
+				}
+				sample.Timestamp += later.Milliseconds()
+			}
+			second.Samples = append(second.Samples, sample)
+		}
+		for _, s := range []prompb.TimeSeries{first, second} {
+			slices.SortFunc(s.Labels, func(a, b prompb.Label) int { return cmp.Compare(a.Name, b.Name) })
+			list = append(list, s)
 		}
 	}
 	return list
@@ -460,7 +510,11 @@ func TestEngines(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			at := e.run(t)
 			other := newSite(harness.PrometheusAt(at.ask))
-			at.feed(t, recorded.all(nil))
+			if e.twice {
+				at.feed(t, recorded.pair(e.replica))
+			} else {
+				at.feed(t, recorded.all(nil))
+			}
 			harness.Await(t, "all series", func(ctx context.Context) error { // vminsert sends them on later
 				at.feed(t, nil)
 				n, err := other.prometheus.QueryAt(ctx, `count(last_over_time({__name__=~".+"}[1h]))`, s.to)
@@ -587,6 +641,9 @@ func (s site) same(want, have []harness.Sample, but difference) error {
 // for.
 func TestEnginesOverOTLP(t *testing.T) {
 	for _, e := range engines() {
+		if e.twice { // it is among them already
+			continue
+		}
 		t.Run(e.name, func(t *testing.T) {
 			at := e.run(t)
 			if at.otlp == "" {

@@ -45,11 +45,15 @@ func attributes(list []*common.KeyValue) harness.Labels {
 	return labels
 }
 
-// seriesKey is the same for a series on the page and for the same series pushed, as Prometheus calls its labels.
+// seriesKey is the same for a series on the page and for the same series pushed, as Prometheus calls its labels: an
+// empty one is none, and is not pushed.
 func seriesKey(family string, labels harness.Labels) string {
 	namer := otlptranslator.LabelNamer{}
 	var pairs []string
 	for label, value := range labels {
+		if value == "" {
+			continue
+		}
 		name, err := namer.Build(label)
 		if err != nil {
 			return fmt.Sprintf("%s: %s: %v", family, label, err)

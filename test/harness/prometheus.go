@@ -35,6 +35,7 @@ type PrometheusConfig struct {
 	Data      string           // directory of the storage, instead of one of its own
 	Agent     string           // the flag with which it only scrapes and sends; empty: it is a server
 	Flags     []string         // of its command line, beside the usual ones
+	Labels    string           // YAML, of its external labels
 	Scrape    string           // YAML, of the scrape's configuration
 	More      string           // YAML, at the end of the configuration
 }
@@ -125,11 +126,12 @@ func (s *Suite) PrometheusWith(tb testing.TB, c PrometheusConfig) *Prometheus {
 	if c.Interval != 0 {
 		scrape, evaluation = c.Interval, c.Interval
 	}
-	text := fmt.Sprintf(`global: {scrape_interval: %[3]dms, scrape_timeout: %[3]dms, evaluation_interval: %[4]dms}
+	text := fmt.Sprintf(`global: {scrape_interval: %[3]dms, scrape_timeout: %[3]dms, evaluation_interval: %[4]dms, `+
+		`external_labels: {%[5]s}}
 scrape_configs:
   - job_name: mpit
 %[1]s    static_configs: [{targets: [%[2]s]}]
-`, c.Server.scrape, quoted(addresses), scrape.Milliseconds(), evaluation.Milliseconds())
+`, c.Server.scrape, quoted(addresses), scrape.Milliseconds(), evaluation.Milliseconds(), c.Labels)
 	if c.Discovery != "" {
 		text += fmt.Sprintf("    file_sd_configs: [{files: [%s]}]\n", quoted([]string{c.Discovery}))
 	}
