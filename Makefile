@@ -31,6 +31,10 @@ LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -
 # The wrappers of the call profile are most of what is to be compiled. Where somebody has said -j, that holds.
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
+# make test compiles as make exporter does: what is in the exporter, and all that it depends on, is compiled once.
+GO_VET := CGO_ENABLED=0 $(GO) vet -trimpath
+GO_TEST := CGO_ENABLED=0 $(GO) test -trimpath -vet=off
+
 TEST_PARTS := test-small test-unit test-e2e
 TEST_TIMEOUT ?= 60m
 SOAK_SECONDS ?= 600
@@ -115,8 +119,8 @@ test-format:
 	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		test -z "$$files" || { echo "gofmt these (make fmt): $$files" >&2; exit 1; }
 	@scripts/lint-docs
-	$(GO) vet ./...
-	cd test && $(GO) vet ./...
+	$(GO_VET) ./...
+	cd test && $(GO_VET) ./...
 
 # Most of these use one core: they run beside one another.
 .PHONY: test-small
@@ -140,7 +144,7 @@ test-dist: ## not in make test, but in CI: a release made twice, in two director
 # test-format has vetted everything.
 .PHONY: test-unit
 test-unit: build
-	MPIT_TEST_BUILT=1 $(GO) test -vet=off -timeout $(TEST_TIMEOUT) ./...
+	MPIT_TEST_BUILT=1 $(GO_TEST) -timeout $(TEST_TIMEOUT) ./...
 
 # Everything takes three times as long under the race detector, so properties are tried less often there. What else -short leaves out happens
 # in other processes than the tests'.
@@ -151,7 +155,7 @@ test-race: ## not in make test, but in CI: the unit tests again, under the race 
 # Each benchmark once: not for its figures, but so that it is known to run. Of packages without one nothing need be linked.
 .PHONY: test-bench
 test-bench:
-	@out=$$($(GO) test -vet=off -short -run '^$$' -bench . -benchtime 1x \
+	@out=$$($(GO_TEST) -short -run '^$$' -bench . -benchtime 1x \
 		$$(git grep -l --untracked '^func Benchmark' -- '*_test.go' ':!test/' | xargs -n 1 dirname | sort -u | sed 's,^,./,') 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .PHONY: test-agent
@@ -164,7 +168,7 @@ test-agent:
 E2E_PACKAGES := ./e2e ./fixture ./page ./cluster ./conformance ./node
 .PHONY: test-e2e
 test-e2e: build
-	cd test && MPIT_TEST_BUILT=1 $(GO) test -vet=off -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) $(E2E_PACKAGES) \
+	cd test && MPIT_TEST_BUILT=1 $(GO_TEST) -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) $(E2E_PACKAGES) \
 		$$($(GO) list ./... | grep -v /dashboards$$) ./dashboards
 
 # ENGINES: directories with their programs, separated by colons. Of those that are missing it says so.

@@ -237,9 +237,10 @@ func floodSample(variables, comms int) *mpit.Sample {
 }
 
 // arrivals is an exporter, and what lets a rank of a user's job come and takes a sample of it in.
-func arrivals(t *testing.T) (e *Exporter, come func(uid uint32, job string, s *mpit.Sample) *rank) {
+func arrivals(t *testing.T, limits rules.Limits) (
+	e *Exporter, come func(uid uint32, job string, s *mpit.Sample) *rank) {
 	t.Helper()
-	e, err := New(Config{Mapper: newMapper(t)})
+	e, err := New(Config{Mapper: newMapper(t), Limits: limits})
 	require.NoError(t, err)
 	id := uint16(0)
 	come = func(uid uint32, job string, s *mpit.Sample) *rank {
@@ -260,7 +261,7 @@ func arrivals(t *testing.T) (e *Exporter, come func(uid uint32, job string, s *m
 // have all their series nevertheless, with the default limits.
 func TestOneUsersFloodTakesNobodysRoom(t *testing.T) {
 	t.Parallel() // it computes while others wait
-	e, come := arrivals(t)
+	e, come := arrivals(t, rules.Limits{})
 	objects, variables := floodSample(10, 3000), floodSample(4000, 5)
 	for i := range 9 {
 		come(1000, strconv.Itoa(i/4), objects)
@@ -285,8 +286,11 @@ func standard() rules.Limits { return rules.Limits{}.WithDefaults() }
 // series, there are no more of them than there may be, and a job that comes then gets some.
 func TestManyUsersAtTheirLimits(t *testing.T) {
 	t.Parallel()
-	e, come := arrivals(t)
-	ordinary, flood := floodSample(10, 10), floodSample(5, 400)
+	// A tenth of the defaults, so that there is less to compute.
+	limits := rules.Limits{Series: 50_000, SeriesPerJob: 20_000, SeriesPerUser: 25_000, SeriesPerRank: 2_000,
+		SeriesPerVariable: 200}
+	e, come := arrivals(t, limits)
+	ordinary, flood := floodSample(10, 1), floodSample(5, 40)
 	honest := make([]*rank, 64)
 	for i := range honest {
 		honest[i] = come(1000, "honest", ordinary)
@@ -298,17 +302,17 @@ func TestManyUsersAtTheirLimits(t *testing.T) {
 	}
 	for _, r := range honest {
 		require.True(t, e.absorbed(r, ordinary))
-		assert.Equal(t, 10*10, r.facts.Load().Series)
+		assert.Equal(t, 10, r.facts.Load().Series)
 	}
 	used := e.budgets.Used(nil)
-	assert.LessOrEqual(t, used.All, standard().Series)
-	assert.Greater(t, used.All, standard().Series*9/10, "they are at their limits")
+	assert.LessOrEqual(t, used.All, limits.Series)
+	assert.Greater(t, used.All, limits.Series*9/10, "they are at their limits")
 	series := 0
 	for range 64 {
 		series += come(1001, "newcomer", ordinary).facts.Load().Series
 	}
 	t.Logf("a job that comes now has %d series", series)
-	assert.Greater(t, series, 400)
+	assert.Greater(t, series, 40)
 }
 
 // meanwhile lets something happen after a rank has been told what it may have, and before it takes any of that.
