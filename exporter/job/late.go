@@ -216,7 +216,7 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *la
 	}
 	by := part[at]
 	call, _, elsewhere := r.most(part, by)
-	if share -= elsewhere; share < noted || by.mayLackCore(part) {
+	if share -= elsewhere; share < noted {
 		return nil
 	}
 	found := &late{lateRank(by, by.busyWith(), share), call, len(part) > 2 || len(r.Ranks) < r.Job.WorldSize, false}
@@ -268,11 +268,7 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 		if at < 0 || share < noted || to.id != "" && to.size != len(members) {
 			continue
 		}
-		by := part[members[at]]
-		if by.mayLackCore(part) {
-			continue
-		}
-		if worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {
+		if by := part[members[at]]; worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {
 			proved := to.id != "" && spent.most.synchronises()
 			worst = &late{lateRank(by, by.busyWith(), share), spent.most, !proved && len(members) > 2, proved}
 			worst.Useful = true

@@ -45,11 +45,6 @@ func TestWhereTimeGoes(t *testing.T) {
 	youth := collectives(0, 0).kernel(2, 0)
 	started := collectives(1, 0).kernel(3, 0)
 	started.CPU.Queue = nil
-	crowded := func(rank int, in float64) Rank {
-		r := collectives(rank, in).kernel(0, 0)
-		r.young, r.CPU = true, &api.CPU{Seconds: new(26.0)}
-		return r
-	}
 	youth.young, youth.CPU.Seconds = true, new(25.0)
 	reads, onGPU := collectives(1, 0).kernel(3, 0), collectives(1, 0).kernel(3, 0)
 	reads.CPU.In, onGPU.CPU.GPU = "read of fd 3 (a pipe)", true
@@ -82,10 +77,8 @@ func TestWhereTimeGoes(t *testing.T) {
 			collectives(1, 0).kernel(3, 0).member("halo", 2, 10)}, []Call{barrier(map[int]float64{0: 24, 1: 0})}, Healthy,
 			"healthy: 88 % useful; 12 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the " +
 				"CPU: it sleeps, or waits for a device"},
-		"perhaps without a core, as the others": {[]Rank{crowded(0, 80), crowded(1, 0)}, []Call{two}, Communication,
-			"60 % useful; 40 % of the time is spent in MPI, mostly in MPI_Barrier on halo, and no single rank is late"},
-		"off the CPU, and the other isn't": {[]Rank{collectives(0, 80).kernel(99, 0), crowded(1, 0)}, []Call{two}, LateRanks,
-			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU"},
+		"late for little, perhaps without a core": {[]Rank{collectives(0, 24).kernel(99, 0).member("halo", 2, 10),
+			started.member("halo", 2, 10)}, []Call{barrier(map[int]float64{0: 24, 1: 0})}, Healthy, "healthy: 88 % useful"},
 		"perhaps on a GPU": {[]Rank{collectives(0, 80).kernel(99, 0), onGPU}, []Call{two}, LateRanks, "60 % useful; 40 " +
 			"% of " +
 			"the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is off the CPU, perhaps on its GPU"},

@@ -225,16 +225,8 @@ func (r *Rank) does() string {
 	return cmp.Or(r.outside(), "is not blocked in MPI")
 }
 
-// mayLackCore says that a rank has just come and is off the CPU, and may want a core that it doesn't get: so do others.
-// Ranks that wait in MPI are on the CPU, where they have one.
-func (r *Rank) mayLackCore(part []*Rank) bool {
-	on, known := r.onCore()
-	return r.young && known && on < r.Share(api.Outside)/2 && !r.CPU.GPU && r.CPU.In == "" &&
-		slices.ContainsFunc(part, func(of *Rank) bool {
-			on, known := of.onCore()
-			return of != r && known && on < 0.7
-		})
-}
+// offCPU is all that is known of a rank which may want a core that it doesn't get.
+const offCPU = "is off the CPU"
 
 // outside is what keeps a rank out of MPI; "": that isn't known.
 func (r *Rank) outside() string {
@@ -249,8 +241,8 @@ func (r *Rank) outside() string {
 		return "is off the CPU, perhaps on its GPU"
 	case (off || away) && r.CPU != nil && r.CPU.In != "":
 		return "is in " + mapping.OneLine(r.CPU.In)
-	case off && !queueKnown: // it may want a core that it doesn't get
-		return "is off the CPU"
+	case off && !queueKnown:
+		return offCPU
 	case off:
 		return "is off the CPU: it sleeps, or waits for a device"
 	case away:

@@ -87,7 +87,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	useful := e.Parallel
 	if l := r.late(part); r.cycle != "" { // what the others lose is little where some may never go on
 		late = "; " + r.cycle
-	} else if l != nil && (l.proved || l.Share >= r.from(LateRanks, Late)) {
+	} else if l != nil && (l.proved && l.Why != offCPU || l.Share >= r.from(LateRanks, Late)) {
 		v.Late, late = &l.LateRank, l.text()
 	}
 	isLate := v.Late != nil && v.Late.Share >= r.from(LateRanks, Late)
