@@ -223,6 +223,15 @@ func TestAPIPprof(t *testing.T) {
 		assert.Equal(t, want.code, w.Code, path)
 		assert.Contains(t, fromJSON[struct{ Error string }](t, w).Error, want.text)
 	}
+	for path, want := range map[string]int{"": http.StatusBadRequest, "?jobid=2": http.StatusOK, "?jobid=3": http.StatusOK,
+		"?jobid=4": http.StatusNotFound} {
+		assert.Equal(t, want, get(n.API(), "/api/v1/sites"+path).Code, path)
+	}
+	older := fromJSON[api.SiteList](t, get(n.API(), "/api/v1/sites?jobid=3"))
+	assert.Empty(t, older.Sites)
+	require.Len(t, older.Errors, 1)
+	assert.Contains(t, older.Errors[0], "older")
+
 	w := get(n.API(), "/api/v1/pprof?jobid=1")
 	require.Equal(t, http.StatusOK, w.Code)
 	p, err := profile.Parse(w.Body)

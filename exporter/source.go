@@ -52,19 +52,6 @@ func (e *Exporter) Window(ctx context.Context) (api.ValueList, error) {
 		}}), nil
 }
 
-// mostSites is how many places Sites names.
-const mostSites = 5
-
-// Sites returns the places from which the ranks of one MPI_COMM_WORLD call MPI at which most time was waited. It asks
-// all of these ranks, until ctx ends.
-func (e *Exporter) Sites(ctx context.Context, jobID, world, user string) []api.Site {
-	ranks := source{e}.Connected(api.Selector{JobID: jobID, World: world, User: user})
-	ranks = slices.DeleteFunc(ranks, func(r api.Connected) bool { // an empty label has selected any
-		return r.Status.JobID != jobID || r.Status.World != world || r.Status.User != user
-	})
-	return api.MostWaited(ctx, ranks, mostSites)
-}
-
 // CallTimes returns of what stands on the page what a verdict is made of: the ranks, and the time and number of their
 // calls, within the same bounds. It asks no rank.
 func (e *Exporter) CallTimes() api.ValueList {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/cli"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/client"
-	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/page"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/report"
 	"github.com/mpit-exporter/mpit-exporter/cmd/mpit-exporter/internal/table"
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
@@ -106,13 +105,8 @@ func (c *reportCommand) write(ctx context.Context, std cli.Stdio) error {
 	if c.pprof != "" {
 		return c.writeProfile(ctx, r, std)
 	}
-	if c.prometheus == "" && len(c.files) == 0 && r.Answers() {
-		var list page.ReportList
-		if c.exporter.Of(r.Job.ID, r.Job.World, r.Job.User).Get(ctx, "report", "", "report", &list) == nil &&
-			len(list.Reports) == 1 {
-			r.Sites = list.Reports[0].Sites
-			new(client.Callers).NameSites(r)
-		}
+	if c.prometheus == "" && len(c.files) == 0 {
+		new(client.Callers).AskSites(ctx, &c.exporter, r)
 	}
 	switch c.output {
 	case "html":

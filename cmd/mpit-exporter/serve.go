@@ -181,15 +181,15 @@ func runOwn(ctx context.Context, dir string, std cli.Stdio) error {
 
 // front is the HTTP server on the listeners.
 func (c *serveCommand) front(ctx context.Context, n *node.Node, listeners []net.Listener) *node.Front {
-	var callers *client.Callers
+	var place func(r *api.RankStatus) string
 	if c.own != nil { // ranks of other users name files of theirs
-		callers = new(client.Callers)
+		place = new(client.Callers).OfRank
 	}
 	config := httpserver.Config{
 		TelemetryPath: c.telemetryPath, API: n.Exporter.API(),
 		Metrics: n.Exporter.Handler(n.Registry, n.Runtime, n.Verdicts),
 		// Turns of its own: whoever has one waits for ranks, which the API's don't.
-		Live:  page.NewLive(n.Exporter.Window, n.Exporter.Sites, callers).Handler(api.NewTurns(), n.Logger),
+		Live:  page.NewLive(n.Exporter.Window, place).Handler(api.NewTurns(), n.Logger),
 		Pprof: c.pprof, Names: c.allowedHosts, MaxRequests: c.maxRequests, MaxConnections: n.Budget.Connections,
 		Registerer: n.Registry, Logger: n.Logger, Command: n.ExecCommand(),
 	}

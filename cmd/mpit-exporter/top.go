@@ -29,16 +29,29 @@ type topCommand struct {
 	prometheus string
 	interval   time.Duration
 	count      int
+
+	// Of the caller's own jobs, as they were asked for last.
+	sites   map[jobKey]askedSites
+	callers client.Callers
+}
+
+// askedSites are those of a job at a time.
+type askedSites struct {
+	at    time.Time
+	sites []job.Site
 }
 
 // apart is how far looks at Prometheus are apart at least: it has nothing new sooner.
 const apart = 15 * time.Second
 
+// sitesApart is how old the places may be where a job's ranks wait: all of them are asked.
+const sitesApart = 10 * time.Second
+
 // stale is how old what Prometheus has of a job may be: it takes series for gone then.
 const stale = 5 * time.Minute
 
 func newTopCommand(app *kingpin.Application, do commands) {
-	c := &topCommand{}
+	c := &topCommand{sites: map[jobKey]askedSites{}}
 	do["top"] = c.run
 	cmd := app.Command("top", "Show each job's state, and in which MPI calls and ranks the time of one of them goes, "+
 		"again and again. In a terminal, ? shows the keys; otherwise it writes all of every job, one text after the "+
@@ -100,7 +113,23 @@ func (c *topCommand) look(ctx context.Context) ([]*job.Report, error) {
 	if err := c.exporter.Get(ctx, "top", "", "report", &list); err != nil {
 		return nil, err
 	}
+	for _, r := range list.Reports {
+		if client.Own(uidOf(&r)) { // others' files aren't looked into
+			c.askSites(ctx, r)
+		}
+	}
 	return ownFirst(list.Reports), nil
+}
+
+// askSites completes a report with what was asked for lately, or asks.
+func (c *topCommand) askSites(ctx context.Context, r *job.Report) {
+	was, known := c.sites[keyOf(r)]
+	if !known || r.Time.Sub(was.at) >= sitesApart {
+		c.callers.AskSites(ctx, &c.exporter, r)
+		was = askedSites{r.Time, r.Sites}
+		c.sites[keyOf(r)] = was
+	}
+	r.Sites = was.sites
 }
 
 func ownFirst(reports []*job.Report) []*job.Report {
@@ -129,7 +158,6 @@ func (s *topState) take(reports []*job.Report) {
 			of := &r.Ranks[i]
 			of.Place = s.callers.Of(of.PID, of.UID, of.Long)
 		}
-		s.callers.NameSites(r)
 		r.Locate()
 	}
 }

@@ -45,6 +45,7 @@ type Source interface {
 //	                        parameters jobid, world or rank one for each rank that has these labels (at most 16);
 //	                        user chooses, too
 //	GET /api/v1/values      a ValueList: what the variables of ranks are now; the same parameters
+//	GET /api/v1/sites       a SiteList: the places in the program where the ranks of one MPI_COMM_WORLD have waited most
 //	GET /api/v1/pprof       what has been counted by call site in one MPI_COMM_WORLD, as pprof's profile.proto; likewise
 //
 // Errors are {"error": "…"}. Answers are made in turns. Requests with a viewer (WithViewer) get that user's ranks.
@@ -57,6 +58,7 @@ func Handler(of Source, turns *Turns, log *slog.Logger) http.Handler {
 	})
 	mux.HandleFunc("GET /api/v1/catalogue", h.of(h.serveCatalogue))
 	mux.HandleFunc("GET /api/v1/values", h.of(h.serveValues))
+	mux.HandleFunc("GET /api/v1/sites", h.of(h.serveSites))
 	mux.HandleFunc("GET /api/v1/pprof", h.of(h.servePprof))
 	return mux
 }

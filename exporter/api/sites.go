@@ -41,14 +41,18 @@ type Site struct {
 	Calls   float64 `json:"calls"`
 }
 
-// MostWaited asks ranks of one MPI_COMM_WORLD for the few sites at which most time was waited. Ranks that don't answer
-// have none.
-func MostWaited(ctx context.Context, ranks []Connected, most int) []Site {
-	asked, _ := readSites(ctx, ranks)
-	return mostWaited(asked, most)
+// SiteList is the answer to GET /api/v1/sites.
+type SiteList struct {
+	Sites []Site `json:"sites"` // the five at which most time was waited; none: none is counted, or nothing was waited
+	// Errors says of ranks that have no part in it why.
+	Errors []string `json:"errors,omitempty"`
 }
 
-func mostWaited(asked []rankSites, most int) (sites []Site) {
+// mostSites is how many sites a list has.
+const mostSites = 5
+
+// mostWaited are the sites of one MPI_COMM_WORLD at which most time was waited.
+func mostWaited(asked []rankSites) []Site {
 	all := make([]map[place]*placed, len(asked))
 	for i := range asked {
 		all[i] = placesOf(&asked[i])
@@ -65,17 +69,20 @@ func mostWaited(asked []rankSites, most int) (sites []Site) {
 			sum[at].Waited += time.Duration(p.waited).Seconds()
 		}
 	}
+	sites := []Site{}
 	for _, at := range slices.SortedFunc(maps.Keys(sum), comparePlaces) {
 		if sum[at].Waited > 0 {
 			sites = append(sites, *sum[at])
 		}
 	}
 	slices.SortStableFunc(sites, func(a, b Site) int { return cmp.Compare(b.Waited, a.Waited) })
-	return sites[:min(len(sites), most)]
+	return sites[:min(len(sites), mostSites)]
 }
 
-// servePprof answers with the profile of the one MPI_COMM_WORLD that is meant.
-func (h *handler) servePprof(w http.ResponseWriter, req *http.Request, which Selector) {
+// withSites has an answer made of the sites of the one MPI_COMM_WORLD that is meant. failed is of ranks without.
+func (h *handler) withSites(w http.ResponseWriter, req *http.Request, which Selector,
+	answer func(sites []rankSites, failed []error),
+) {
 	ctx, cancel := context.WithTimeout(req.Context(), timeout)
 	defer cancel()
 	if err := h.Refresh(ctx, which); err != nil { // for the names of objects
@@ -100,15 +107,31 @@ func (h *handler) servePprof(w http.ResponseWriter, req *http.Request, which Sel
 	}
 	defer leave()
 	sites, failed := readSites(ctx, ranks)
-	if len(failed) == len(ranks) {
+	h.inTurn(w, req, func() { answer(sites, failed) })
+}
+
+func (h *handler) serveSites(w http.ResponseWriter, req *http.Request, which Selector) {
+	h.withSites(w, req, which, func(sites []rankSites, failed []error) {
+		list := SiteList{Sites: mostWaited(sites)}
+		for _, err := range failed {
+			list.Errors = append(list.Errors, err.Error())
+		}
+		h.answer.JSON(w, http.StatusOK, list)
+	})
+}
+
+func (h *handler) servePprof(w http.ResponseWriter, req *http.Request, which Selector) {
+	h.withSites(w, req, which, func(sites []rankSites, failed []error) {
+		if len(failed) < len(sites) {
+			h.writeProfile(w, sites, failed)
+			return
+		}
 		code := http.StatusGatewayTimeout
 		if errors.Is(failed[0], errOldAgent) {
 			code = http.StatusNotFound
 		}
 		h.answer.Error(w, code, errors.Join(failed...))
-		return
-	}
-	h.inTurn(w, req, func() { h.writeProfile(w, sites, failed) })
+	})
 }
 
 func (h *handler) writeProfile(w http.ResponseWriter, sites []rankSites, failed []error) {

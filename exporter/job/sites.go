@@ -1,9 +1,25 @@
 package job
 
 import (
+	"fmt"
+	"path"
 	"slices"
 	"strings"
+
+	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 )
+
+// SitesOf are those of an answer, by module and offset until they are named.
+func SitesOf(list []api.Site) (sites []Site) {
+	for _, of := range list {
+		from := ""
+		if of.Module != "" {
+			from = fmt.Sprintf("%s+%#x", path.Base(of.Module), of.Offset)
+		}
+		sites = append(sites, Site{of, from})
+	}
+	return sites
+}
 
 // Answers says that all ranks run and answer: they can be asked for their sites without a wait for those that don't.
 func (r *Report) Answers() bool {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"context"
 	"debug/dwarf"
 	"debug/elf"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/pprof/profile"
 	"golang.org/x/sys/unix"
@@ -20,7 +22,7 @@ import (
 // maxDebugInfo is how large a file's debugging information may be that is looked at: it is read whole.
 const maxDebugInfo = 256 << 20
 
-// Callers names the code that has made calls, and remembers what it has found; nil names none. It is for one goroutine.
+// Callers names the code that has made calls, and remembers what it has found. It is for one goroutine.
 type Callers struct {
 	found map[codeAt]string
 }
@@ -42,17 +44,31 @@ func (r *Callers) OfRank(of *api.RankStatus) string {
 // Of names the code that has made a call, nil for none, of the ranks of whoever runs this: of others no file is opened
 // that they have named.
 func (r *Callers) Of(pid int, uid uint32, call *api.LongCall) string {
-	if call == nil || r == nil || !Own(uid) {
+	if call == nil || !Own(uid) {
 		return ""
 	}
 	return r.name(pid, codeAt{call.Module, "", call.Offset})
 }
 
-// NameSites names the code of a report's sites, likewise.
-func (r *Callers) NameSites(of *job.Report) {
+// siteTimeout is how long the ranks of a job may take to say at which places they have waited.
+const siteTimeout = 2 * time.Second
+
+// AskSites completes a report with the places in the program where its ranks have waited most, named likewise. It asks
+// only if all ranks answer; with an error, as of an exporter that is older, there are none.
+func (r *Callers) AskSites(ctx context.Context, exporter *HTTP, of *job.Report) {
+	if !of.Answers() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	defer cancel()
+	var list api.SiteList
+	if exporter.Of(of.Job.ID, of.Job.World, of.Job.User).Get(ctx, "asking for sites", "", "sites", &list) != nil {
+		return
+	}
+	of.Sites = job.SitesOf(list.Sites)
 	for i := range of.Sites {
 		s := &of.Sites[i]
-		if first := &of.Ranks[0]; r != nil && Own(first.UID) {
+		if first := &of.Ranks[0]; Own(first.UID) {
 			s.From = cmp.Or(r.name(first.PID, codeAt{s.Module, s.BuildID, s.Offset}), s.From)
 		}
 	}

@@ -62,7 +62,7 @@ func (s *site) add(node string, ranks []api.RankValues) {
 	live := page.NewLive(func(context.Context) (api.ValueList, error) {
 		at = at.Add(10 * time.Second)
 		return api.ValueList{Time: at, Ranks: ranks}, nil
-	}, func(context.Context, string, string, string) []api.Site { return nil }, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	}, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 	s.Handle("/"+node+"/", http.StripPrefix("/"+node, live))
 }
 

@@ -45,6 +45,9 @@ export async function askReport(job, window) {
   }
 }
 
+// askSites returns the places in a job's program where its ranks have waited most.
+export const askSites = async (job) => (await ask("sites", jobLabels(job))).sites;
+
 // askValues returns what one rank's variables are now, and those of its world, or null when it is there no more.
 export async function askValues(rank) {
   const list = await ask("values", labels(rank));

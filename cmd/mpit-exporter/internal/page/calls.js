@@ -1,8 +1,10 @@
 // Calls by their share of time, the places that wait most, and calls under way.
 
 import { inAddress, note } from "./address.js";
+import { askSites } from "./api.js";
 import { fillBar, makeBar } from "./bar.js";
 import { byId, element, foreign, plain, say } from "./dom.js";
+import { keyOf } from "./jobs.js";
 import { duration, often, percent, show } from "./number.js";
 import { count, isOver, numbers } from "./ranges.js";
 import { Rows } from "./rows.js";
@@ -80,6 +82,13 @@ export class CallTable {
   }
 }
 
+// sitesApart is how many milliseconds old the sites may be.
+const sitesApart = 10000;
+
+// codeAt is code that has no name.
+const codeAt = ({ module, offset }) =>
+  module ? `${module.split("/").at(-1)}+0x${(offset ?? 0).toString(16)}` : "";
+
 // Sites are the places in the program where ranks wait most, of a job that counts them.
 export class Sites {
   constructor() {
@@ -87,14 +96,26 @@ export class Sites {
       { name: "waited", title: "Waited", number: true, text: (s) => duration(s.waited_seconds) },
       { name: "calls", title: "Calls", number: true, text: (s) => show(s.calls) },
       what("Function"),
-      { name: "from", title: "Called from", text: (s) => plain(s.from) },
+      { name: "from", title: "Called from", text: (s) => plain(codeAt(s)) },
     ]);
   }
 
+  // show shows what was found last: all ranks are asked, and nothing else waits for them.
   show(report) {
-    const sites = report.sites ?? [];
-    this.rows.show(sites, (s) => JSON.stringify([s.function, s.kind, s.object, s.module, s.offset]));
-    return sites.length > 0;
+    const key = keyOf(report.job);
+    if (this.key !== key) Object.assign(this, { key, asked: 0, sites: [] });
+    const answers = !report.job.ended && report.ranks.every((r) => r.state === "up");
+    if (answers && Date.now() - this.asked >= sitesApart) {
+      this.asked = Date.now();
+      askSites(report.job).then(
+        (sites) => {
+          if (this.key === key) this.sites = sites;
+        },
+        () => {}, // an exporter that doesn't answer is told of elsewhere
+      );
+    }
+    this.rows.show(this.sites, (s) => JSON.stringify([s.function, s.kind, s.object, s.module, s.offset]));
+    return this.sites.length > 0;
   }
 }
 
@@ -130,10 +151,7 @@ export class UnderWay {
     const ended = report.ranks.every(isOver);
     for (const r of report.ranks) {
       if (isOver(r) && !(ended && r.long)) continue;
-      const from = r.long
-        ? (r.place ??
-          (r.long.module ? `${r.long.module.split("/").at(-1)}+0x${(r.long.offset ?? 0).toString(16)}` : ""))
-        : "";
+      const from = r.long ? (r.place ?? codeAt(r.long)) : "";
       const silent = r.state === "late";
       const key = JSON.stringify([silent, r.long?.function, r.long?.kind, r.long?.object, from]);
       if (!groups.has(key))

@@ -90,7 +90,7 @@ func TestHostileMemory(t *testing.T) {
 		list, err := e.Window(ctx)
 		measure()
 		return list, err
-	}, e.Sites, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	}, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 	for _, path := range []string{"jobs", "report", "report?window=1s", "report?jobid=17", "jobs?window=0"} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(&measuring{w, measure}, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/"+path, nil))

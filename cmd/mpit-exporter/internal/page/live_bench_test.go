@@ -34,7 +34,7 @@ func BenchmarkReport(b *testing.B) {
 		of := list
 		of.Time = at
 		return of, nil
-	}, noSites, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	}, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 	b.ReportAllocs()
 	for b.Loop() {
 		w := httptest.NewRecorder()

@@ -48,8 +48,6 @@ func (n *node) window(context.Context) (api.ValueList, error) {
 	return list, n.err
 }
 
-func noSites(context.Context, string, string, string) []api.Site { return nil }
-
 func get(t *testing.T, h http.Handler, path string, answer any) int {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -63,7 +61,7 @@ func get(t *testing.T, h http.Handler, path string, answer any) int {
 func TestJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{began: time.Now().Add(-time.Hour)}
-		h := NewLive(n.window, noSites, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+		h := NewLive(n.window, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 		var list JobList
 		require.Equal(t, http.StatusOK, get(t, h, "/api/v1/jobs", &list))
 		var order []string
@@ -106,7 +104,7 @@ func TestJobs(t *testing.T) {
 func TestMomentsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{began: time.Now().Add(-time.Hour)}
-		l := NewLive(n.window, noSites, nil)
+		l := NewLive(n.window, nil)
 		for range 100 {
 			require.NoError(t, l.turn.Acquire(t.Context(), 1))
 			_, err := l.look(t.Context(), usual)
@@ -125,7 +123,7 @@ func TestMomentsAreShared(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	n := &node{began: time.Now().Add(-time.Hour)}
-	h := NewLive(n.window, noSites, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	h := NewLive(n.window, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 	var list struct{ Reports []job.Report }
 	require.Equal(t, http.StatusOK, get(t, h, "/api/v1/report", &list))
 	assert.Len(t, list.Reports, 3)
@@ -136,7 +134,7 @@ func TestReport(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	n := &node{began: time.Now()}
-	h := NewLive(n.window, noSites, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	h := NewLive(n.window, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 	for path, status := range map[string]int{
 		"/api/v1/jobs?window=5":       http.StatusBadRequest,
 		"/api/v1/jobs?window=-5s":     http.StatusBadRequest,
@@ -148,11 +146,11 @@ func TestErrors(t *testing.T) {
 		assert.NotEmpty(t, answer.Error, path)
 	}
 	n.err = errors.New("no")
-	h = NewLive(n.window, noSites, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler)) // which remembers nothing
+	h = NewLive(n.window, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler)) // which remembers nothing
 	assert.Equal(t, http.StatusInternalServerError, get(t, h, "/api/v1/jobs", nil))
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	l := NewLive(n.window, noSites, nil)
+	l := NewLive(n.window, nil)
 	require.NoError(t, l.turn.Acquire(t.Context(), 1))
 	answer := httptest.NewRecorder()
 	l.Handler(api.NewTurns(), slog.New(slog.DiscardHandler)).ServeHTTP(answer,
@@ -184,7 +182,7 @@ func full(series int) func(context.Context) (api.ValueList, error) {
 
 // Whose ranks had no room is said, also to who asks for them.
 func TestLeftOut(t *testing.T) {
-	h := NewLive(full(1000), noSites, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	h := NewLive(full(1000), nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 	var jobs JobList
 	require.Equal(t, http.StatusOK, get(t, h, "/api/v1/jobs", &jobs))
 	left := []api.LeftOut{{User: "eve", JobID: "99", Ranks: 3}}
@@ -212,7 +210,7 @@ func TestLiveViewer(t *testing.T) {
 		}
 		return list, nil
 	}
-	h := NewLive(window, noSites, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
+	h := NewLive(window, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
 	for _, test := range []struct {
 		uid    uint32
 		jobs   []string
@@ -250,25 +248,4 @@ func TestLiveViewer(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Sites are asked for every ten seconds, of jobs whose ranks all answer.
-func TestSitesOfJobs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := &node{began: time.Now().Add(-time.Hour)}
-		asked := map[string]int{}
-		h := NewLive(n.window, func(_ context.Context, jobID, _, _ string) []api.Site {
-			asked[jobID]++
-			return []api.Site{{Function: "MPI_Barrier", Module: "/bin/app", Offset: 0x40, Waited: float64(asked[jobID])}}
-		}, nil).Handler(api.NewTurns(), slog.New(slog.DiscardHandler))
-		for _, want := range []struct{ asked, waited int }{{1, 1}, {1, 1}, {2, 2}} {
-			var list ReportList
-			require.Equal(t, http.StatusOK, get(t, h, "/api/v1/report?jobid=17", &list))
-			require.Len(t, list.Reports[0].Sites, 1)
-			assert.Equal(t, "app+0x40", list.Reports[0].Sites[0].From)
-			assert.InDelta(t, want.waited, list.Reports[0].Sites[0].Waited, 0)
-			assert.Equal(t, map[string]int{"17": want.asked, "18": want.asked}, asked, "of job 16 a rank is over")
-			time.Sleep(6 * time.Second)
-		}
-	})
 }
