@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/mapping"
+	"github.com/mpit-exporter/mpit-exporter/mapping/variables"
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
@@ -252,3 +253,54 @@ func (p *plan) findStart() {
 		}
 	}
 }
+
+// renew makes the plan's variables those of the catalogue. With again, a variable that found no room is tried again.
+func (p *plan) renew(c *variables.Catalogue, again bool) {
+	known := make(map[*variables.Variable]*variable, len(c.All()))
+	for _, v := range p.all {
+		known[v.of] = v
+	}
+	fresh := make([]variable, 0, max(0, len(c.All())-len(p.all)))
+	p.all = make([]*variable, 0, len(c.All()))
+	for _, of := range c.All() {
+		v := known[of]
+		if v == nil {
+			fresh = append(fresh, variable{of: of})
+			v = &fresh[len(fresh)-1]
+			known[of] = v
+		}
+		v.follow()
+		if again && v.enter == refused {
+			v.empty() // there may be room now
+		}
+		p.all = append(p.all, v)
+	}
+	p.timers = map[*variable][]*variable{}
+	p.room.used, p.room.reserved = 0, 0
+	for _, v := range p.all {
+		if with := known[v.of.With]; with != nil {
+			p.timers[with] = append(p.timers[with], v)
+		}
+		if v.Metric != nil {
+			p.room.used += len(v.list) * v.lines()
+			p.room.reserved += v.reserve()
+		}
+	}
+	p.byID = p.byID[:0]
+	for _, of := range c.ByID() {
+		p.byID = append(p.byID, known[of])
+	}
+}
+
+// counts says whether the variable counts the events of a timer that is shown.
+func (p *plan) counts(v *variable) bool {
+	for _, t := range p.timers[v] {
+		if t.Metric != nil && t.enter != refused {
+			return true
+		}
+	}
+	return false
+}
+
+// reads says whether a variable's values are needed: it is shown, or counts the events of a timer that is.
+func (p *plan) reads(v *variable) bool { return v.of.Wanted && (v.enter != refused || p.counts(v)) }
