@@ -30,7 +30,7 @@ type topCommand struct {
 	interval   time.Duration
 	count      int
 
-	// Of the caller's own jobs, as they were asked for last.
+	// sites are those of the caller's own jobs, as they were asked for last. callers names them.
 	sites   map[jobKey]askedSites
 	callers client.Callers
 }
@@ -121,7 +121,7 @@ func (c *topCommand) look(ctx context.Context) ([]*job.Report, error) {
 	return ownFirst(list.Reports), nil
 }
 
-// askSites completes a report with what was asked for lately, or asks.
+// askSites adds sites to a report: those of the last ten seconds, or it asks for new ones.
 func (c *topCommand) askSites(ctx context.Context, r *job.Report) {
 	was, known := c.sites[keyOf(r)]
 	if !known || r.Time.Sub(was.at) >= sitesApart {

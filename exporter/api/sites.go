@@ -44,7 +44,7 @@ type Site struct {
 // SiteList is the answer to GET /api/v1/sites.
 type SiteList struct {
 	Sites []Site `json:"sites"` // the five at which most time was waited; none: none is counted, or nothing was waited
-	// Errors says of ranks that have no part in it why.
+	// Errors say which ranks are missing, and why.
 	Errors []string `json:"errors,omitempty"`
 }
 

@@ -35,7 +35,7 @@ static inline bool is_site(const struct site *s, const struct cell *cell, uintpt
 	       LIKELY(atomic_load_explicit(&s->peer, memory_order_relaxed) == peer);
 }
 
-/* Where peers are counted, whom the message that has just been sent or received names. */
+/* Where peers are counted: whom the call that has just returned has sent to or received from; 0: it names nobody. */
 static uint32_t peer_of(const struct block *b, const struct cell *cell)
 {
 	uint64_t key = !calls_state.peers ? 0 : block_cell_key(b, cell);
@@ -46,7 +46,7 @@ static uint32_t peer_of(const struct block *b, const struct cell *cell)
 	return SITE_PEER(atomic_load_explicit(&b->under_way.names, memory_order_relaxed));
 }
 
-/* In the thread's own table, found or made. Peers have half of it: of the others the sites are told without them. */
+/* In the thread's own table, found or made. Once half of it is used, calls with a new peer count at the site without one. */
 static struct site *find(struct block *b, const struct cell *cell, uintptr_t from, uint32_t peer)
 {
 	struct site *s;

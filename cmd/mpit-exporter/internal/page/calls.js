@@ -111,7 +111,7 @@ export class Sites {
         (sites) => {
           if (this.key === key) this.sites = sites;
         },
-        () => {}, // an exporter that doesn't answer is told of elsewhere
+        () => {}, // the page says already that the exporter does not answer
       );
     }
     this.rows.show(this.sites, (s) => JSON.stringify([s.function, s.kind, s.object, s.module, s.offset]));
