@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -43,44 +44,45 @@ func (s slowSource) Values(Selector) ValueList {
 // Answers, which may be large, are made a few at a time, of each address one; others wait for their turn, and addresses
 // take turns, however many requests one of them has waiting.
 func TestAnswersAreMadeInTurn(t *testing.T) {
-	source, turns := slowSource{make(chan struct{}, 100), make(chan struct{})}, NewTurns()
-	h := Handler(source, turns, slog.New(slog.DiscardHandler))
-	paths := []string{"/api/v1/ranks", "/api/v1/values"}
-	asked, done := 0, make(chan string)
-	ask := func(ctx context.Context, from string) int {
-		req := httptest.NewRequestWithContext(ctx, http.MethodGet, paths[asked%len(paths)], nil)
-		req.RemoteAddr = from
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, req)
-		return w.Code
-	}
-	come := func(from, address string) {
-		before := turns.addresses.Users(address)
-		asked++
-		go func() {
-			assert.Equal(t, http.StatusOK, ask(context.Background(), from))
-			done <- address
-		}()
-		require.Eventually(t, func() bool { return turns.addresses.Users(address) > before }, time.Minute,
-			time.Microsecond)
-	}
-	const crowd = 6
-	for range crowd {
-		come("192.0.2.1:1", "192.0.2.1")
-	}
-	<-source.asked
-	come("this host", "this host")
-	<-source.asked
-	come("192.0.2.3:1", "192.0.2.3")
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
-	assert.Equal(t, http.StatusServiceUnavailable, ask(canceled, "192.0.2.1:2"), "it has waited as long as it can")
-	var order []string
-	for range crowd + 2 {
-		source.goOn <- struct{}{}
-		order = append(order, <-done)
-	}
-	assert.Contains(t, order[:4], "192.0.2.3", "another address's is among the next: %v", order)
+	synctest.Test(t, func(t *testing.T) {
+		source := slowSource{make(chan struct{}, 100), make(chan struct{})}
+		h := Handler(source, NewTurns(), slog.New(slog.DiscardHandler))
+		paths := []string{"/api/v1/ranks", "/api/v1/values"}
+		asked, done := 0, make(chan string)
+		ask := func(ctx context.Context, from string) int {
+			req := httptest.NewRequestWithContext(ctx, http.MethodGet, paths[asked%len(paths)], nil)
+			req.RemoteAddr = from
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, req)
+			return w.Code
+		}
+		come := func(from, address string) {
+			asked++
+			go func() {
+				assert.Equal(t, http.StatusOK, ask(t.Context(), from))
+				done <- address
+			}()
+			synctest.Wait() // until it waits for its turn or is being answered
+		}
+		const crowd = 6
+		for range crowd {
+			come("192.0.2.1:1", "192.0.2.1")
+		}
+		<-source.asked
+		come("this host", "this host")
+		<-source.asked
+		come("192.0.2.3:1", "192.0.2.3")
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		assert.Equal(t, http.StatusServiceUnavailable, ask(canceled, "192.0.2.1:2"), "it has waited as long as it can")
+		var order []string
+		for range crowd + 2 {
+			synctest.Wait()
+			source.goOn <- struct{}{}
+			order = append(order, <-done)
+		}
+		assert.Contains(t, order[:4], "192.0.2.3", "another address's is among the next: %v", order)
+	})
 }
 
 // Catalogues that requests have are bounded in bytes; whose are too much is told so.
