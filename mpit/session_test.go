@@ -319,7 +319,8 @@ func TestControlVariablesAndCategories(t *testing.T) {
 
 func TestSites(t *testing.T) {
 	sites := []mpit.Site{{Calls: 1}, {Function: "MPI_Send", Bind: mpit.BindComm, Object: 1, Module: "/bin/app", Offset: 77,
-		Calls: 3, Inside: 9, Bytes: 1 << 40, BuildID: "c0ffee", Peer: 4}, {Function: "MPI_Test"}}
+		Calls: 3, Inside: 9, Bytes: 1 << 40, BuildID: "c0ffee", Peer: 4},
+		{Function: "MPI_Test", Of: 1}}
 	s, _ := session(t, mpittest.Config{Sites: sites, Page: 2})
 	got, err := s.Sites(testContext(t))
 	require.NoError(t, err)

@@ -25,6 +25,9 @@ type Site struct {
 	BuildID string
 	// Peer is 1 + the rank in MPI_COMM_WORLD whom messages are sent to or received from. 0: none, any, or not counted.
 	Peer uint32
+	// Of is the place in the list of the site that code here has called, of which these calls are no part. 0: it has
+	// called MPI itself.
+	Of uint32
 }
 
 // Sites asks for all places that the program has called MPI from; none: they aren't counted (exec --calls=sites), or
@@ -49,5 +52,6 @@ func decodeSite(r *wire.Decoder, _ map[uint32]*Enum) (Site, int) {
 		Bytes:    r.Word(),
 		BuildID:  text(r, "build id of a call site"),
 		Peer:     r.Uint32("peer of a call site"),
+		Of:       r.Uint32("what a call site has called"),
 	}, index
 }

@@ -282,10 +282,10 @@ func TestErrorLines(t *testing.T) {
 		{"a value for a switch", nil, []string{"exec", "--job-id", "7", "--log=yes", "--", "true"}, cli.Usage,
 			"--log takes no value: write --log or --no-log (see mpit-exporter exec --help)"},
 		{"an unknown word for the call profile", nil, []string{"exec", "--calls=sizes,yes", "--", "true"}, cli.Usage,
-			`--calls=sizes,yes: "yes" is not known: the words are sizes, peers, sites, light; several with commas (see ` +
+			`--calls=sizes,yes: "yes" is not known: the words are sizes, peers, sites, stacks, light; several with commas (see ` +
 				"mpit-exporter exec --help)"},
 		{"no word for the call profile", nil, []string{"list", "--calls=", "--", "true"}, cli.Usage,
-			`--calls=: "" is not known: the words are sizes, peers, sites, light; several with commas (see ` +
+			`--calls=: "" is not known: the words are sizes, peers, sites, stacks, light; several with commas (see ` +
 				"mpit-exporter list --help)"},
 		{"a word for no call profile", nil, []string{"exec", "--no-calls=sizes", "--", "true"}, cli.Usage,
 			"--no-calls takes no value: write --calls or --no-calls (see mpit-exporter exec --help)"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -36,7 +37,15 @@ type place struct {
 	comm                   string // which communicator in all its members; empty: not known
 	peer                   uint32 // as mpit.Site has it
 	file
+	offset  uint64
+	callers *caller // of that code; nil: not known
+}
+
+// caller is code that has called other code. There is one of each in a profile, so that two that differ are two.
+type caller struct {
+	file
 	offset uint64
+	caller *caller // of this one; nil: not known
 }
 
 // file is a build of a program or library.
@@ -47,8 +56,45 @@ type placed struct {
 	size                         int // of the communicator
 }
 
+func (p *placed) add(calls, inside, bytes int64) {
+	p.calls += calls
+	p.inside += inside
+	p.bytes += bytes
+}
+
+// fileOf is where the code is.
+func fileOf(s *mpit.Site) file { return file{clean.Path(s.Module), clean.Label(s.BuildID)} }
+
+const maxFrames = 32 // of a stack; agents have half as many
+
+// cLibrary is the file that has called a program's main, or a thread's function.
+var cLibrary = regexp.MustCompile(`/(libc\.so\.|libc-2\.|ld-musl-)[^/]*$`)
+
+// stack is the code that has called MPI, and what has called that, as far as files are known. It ends where the C
+// library has called the program.
+func (r *rankSites) stack(s *mpit.Site, known map[caller]*caller) (calls *mpit.Site, callers *caller) {
+	for n := 0; s.Of > 0 && int(s.Of) < len(r.sites); n++ {
+		at := caller{fileOf(s), s.Offset, callers}
+		switch begins := callers == nil && cLibrary.MatchString(at.module); {
+		case s.Module == "" || begins:
+			callers = nil
+		case known[at] == nil:
+			known[at] = &at
+			callers = &at
+		default:
+			callers = known[at]
+		}
+		below := &r.sites[s.Of]
+		if below.Of >= s.Of || n == maxFrames { // no agent says so
+			return below, nil
+		}
+		s = below
+	}
+	return s, callers
+}
+
 // placesOf adds up what belongs together.
-func placesOf(r *rankSites) map[place]*placed {
+func placesOf(r *rankSites, known map[caller]*caller) map[place]*placed {
 	comms := map[uint32]*Comm{}
 	if r.Status.Calls != nil {
 		for i := range r.Status.Calls.Comms {
@@ -59,8 +105,9 @@ func placesOf(r *rankSites) map[place]*placed {
 	all := map[place]*placed{}
 	for i := range r.sites {
 		s := &r.sites[i]
-		at := place{function: cmp.Or(clean.Label(s.Function), otherSites), peer: s.Peer,
-			file: file{clean.Path(s.Module), clean.Label(s.BuildID)}, offset: s.Offset}
+		calls, callers := r.stack(s, known)
+		at := place{function: cmp.Or(clean.Label(s.Function), otherSites), peer: s.Peer, file: fileOf(calls),
+			offset: calls.Offset, callers: callers}
 		if at.module == "" {
 			at.offset = 0 // nobody else has the same address
 		}
@@ -76,31 +123,47 @@ func placesOf(r *rankSites) map[place]*placed {
 			p = &placed{size: size}
 			all[at] = p
 		}
-		p.calls += int64(s.Calls)
-		p.inside += int64(s.Inside)
-		p.bytes += int64(s.Bytes)
+		p.add(int64(s.Calls), int64(s.Inside), int64(s.Bytes))
 	}
 	return all
 }
 
 // await says what each rank has waited: of calls that no rank leaves before all have come, what it has spent in them
-// beyond the rank that has spent least, if all members of the communicator make them there.
+// beyond the rank that has spent least, if all members of the communicator make them there. Each of several callers has
+// its share.
 func await(ranks []map[place]*placed) {
-	members := map[place][]*placed{}
+	type member struct {
+		placed
+		parts []*placed
+	}
+	members := map[place][]*member{}
 	for _, all := range ranks {
+		of := map[place]*member{}
 		for at, p := range all {
-			if at.comm != "" && Synchronises(at.function, float64(p.calls), float64(p.bytes)) {
-				members[at] = append(members[at], p)
+			if at.callers = nil; at.comm == "" {
+				continue
 			}
+			m := of[at]
+			if m == nil {
+				m = &member{placed: placed{size: p.size}}
+				of[at] = m
+				members[at] = append(members[at], m)
+			}
+			m.add(p.calls, p.inside, p.bytes)
+			m.parts = append(m.parts, p)
 		}
 	}
-	for _, of := range members {
-		if len(of) != of[0].size {
+	for at, of := range members {
+		if len(of) != of[0].size || slices.ContainsFunc(of, func(m *member) bool {
+			return !Synchronises(at.function, float64(m.calls), float64(m.bytes))
+		}) {
 			continue
 		}
-		least := slices.MinFunc(of, func(a, b *placed) int { return cmp.Compare(a.inside, b.inside) }).inside
-		for _, p := range of {
-			p.waited = p.inside - least
+		least := slices.MinFunc(of, func(a, b *member) int { return cmp.Compare(a.inside, b.inside) }).inside
+		for _, m := range of {
+			for _, p := range m.parts {
+				p.waited = p.inside - int64(float64(least)*float64(p.inside)/float64(max(m.inside, 1)))
+			}
 		}
 	}
 }
@@ -110,7 +173,7 @@ func await(ranks []map[place]*placed) {
 func profileOf(ranks []rankSites, now time.Time) *profile.Profile {
 	of := &ranks[0].Status
 	m := maker{program: of.Executable, functions: map[string]*profile.Location{}, modules: map[file]*profile.Mapping{},
-		places: map[place]*profile.Location{}, Profile: profile.Profile{
+		places: map[caller]*profile.Location{}, Profile: profile.Profile{
 			SampleType: []*profile.ValueType{{Type: "calls", Unit: "count"}, {Type: "inside", Unit: "nanoseconds"},
 				{Type: "waiting", Unit: "nanoseconds"}, {Type: "bytes", Unit: "bytes"}},
 			DefaultSampleType: "inside",
@@ -118,9 +181,9 @@ func profileOf(ranks []rankSites, now time.Time) *profile.Profile {
 			Comments: []string{fmt.Sprintf("job %s, world %s, user %s, %d of %d ranks: %s", of.JobID, of.World, of.User,
 				len(ranks), of.WorldSize, path.Base(of.Executable))},
 		}}
-	all := make([]map[place]*placed, len(ranks))
+	all, known := make([]map[place]*placed, len(ranks)), map[caller]*caller{}
 	for i := range ranks {
-		all[i] = placesOf(&ranks[i])
+		all[i] = placesOf(&ranks[i], known)
 		if c := ranks[i].Status.Calls; c != nil {
 			m.DurationNanos = max(m.DurationNanos, int64((c.State[Outside]+c.State.Inside())*1e9))
 		}
@@ -140,7 +203,20 @@ func profileOf(ranks []rankSites, now time.Time) *profile.Profile {
 func comparePlaces(a, b place) int {
 	return cmp.Or(cmp.Compare(a.module, b.module), cmp.Compare(a.build, b.build), cmp.Compare(a.offset, b.offset),
 		cmp.Compare(a.function, b.function), cmp.Compare(a.object, b.object), cmp.Compare(a.comm, b.comm),
-		cmp.Compare(a.peer, b.peer))
+		cmp.Compare(a.peer, b.peer), compareCallers(a.callers, b.callers))
+}
+
+func compareCallers(a, b *caller) int {
+	switch {
+	case a == b:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.module, b.module), cmp.Compare(a.build, b.build), cmp.Compare(a.offset, b.offset),
+		compareCallers(a.caller, b.caller))
 }
 
 // maker puts a profile together.
@@ -149,7 +225,7 @@ type maker struct {
 	program   string
 	functions map[string]*profile.Location
 	modules   map[file]*profile.Mapping
-	places    map[place]*profile.Location // by file and offset
+	places    map[caller]*profile.Location // by file and offset
 }
 
 func (m *maker) add(rank int, at place, p *placed) {
@@ -159,7 +235,10 @@ func (m *maker) add(rank int, at place, p *placed) {
 		Label:    map[string][]string{"rank": {strconv.Itoa(rank)}}, // as a number, 0 would be none
 	}
 	if at.function != otherSites {
-		s.Location = append(s.Location, m.caller(at))
+		s.Location = append(s.Location, m.code(at.file, at.offset))
+		for up := at.callers; up != nil; up = up.caller {
+			s.Location = append(s.Location, m.code(up.file, up.offset))
+		}
 	}
 	if label := map[string]string{"comm": "communicator", "win": "window"}[at.kind]; at.kind != "" {
 		s.Label[cmp.Or(label, at.kind)] = []string{cmp.Or(at.object, mapping.Unnamed)}
@@ -186,19 +265,18 @@ func (m *maker) named(name string) *profile.Function {
 	return f
 }
 
-// caller is the code that has made the call: the address before the one that it returns to, behind which another
-// function may begin.
-func (m *maker) caller(at place) *profile.Location {
-	if at.module == "" || at.offset == 0 || at.offset >= imageStep {
+// code is what has made a call: the address before the one that it returns to, behind which another function may begin.
+func (m *maker) code(in file, offset uint64) *profile.Location {
+	if in.module == "" || offset == 0 || offset >= imageStep {
 		return m.function(unknownCode)
 	}
-	key := place{file: at.file, offset: at.offset}
+	key := caller{file: in, offset: offset}
 	l := m.places[key]
 	if l == nil {
-		in := m.module(at.file)
+		image := m.module(in)
 		// A name, or go tool pprof would ask this exporter for one.
-		f := m.named(fmt.Sprintf("%s+%#x", path.Base(at.module), at.offset))
-		l = m.location(&profile.Location{Mapping: in, Address: in.Start + at.offset - 1,
+		f := m.named(fmt.Sprintf("%s+%#x", path.Base(in.module), offset))
+		l = m.location(&profile.Location{Mapping: image, Address: image.Start + offset - 1,
 			Line: []profile.Line{{Function: f}}})
 		m.places[key] = l
 	}

@@ -95,6 +95,39 @@ func TestProfile(t *testing.T) {
 	assert.Empty(t, profileOf(ranksWith(nil), time.Unix(1, 0)).Sample)
 }
 
+// What has called the code that calls MPI, as far as it is known: the code where a thread begins says nothing. What is waited
+// at a place is its callers' by their time.
+func TestProfileOfStacks(t *testing.T) {
+	barrier := mpit.Site{Function: "MPI_Barrier", Bind: mpit.BindComm, Object: 1, Module: "/bin/app", Offset: 64}
+	above := func(of uint32, module string, calls uint64, inside time.Duration) mpit.Site {
+		s := barrier
+		s.Of, s.Module, s.Offset, s.Calls, s.Inside = of, module, uint64(of)+100, calls, inside
+		return s
+	}
+	rank := func(inside time.Duration) []mpit.Site {
+		return []mpit.Site{{}, barrier, above(1, "/bin/app", 1, inside), above(1, "/lib/solver.so", 0, 0),
+			above(3, "/bin/app", 3, 3*inside), above(4, "/lib/libc.so.6", 2, inside), above(3, "", 1, 0), above(5, "/lib/x.so", 1, 0),
+			above(8, "/bin/app", 1, inside)}
+	}
+	p := profileOf(ranksWith(rank(3), rank(1)), time.Unix(1, 0))
+	assert.Equal(t, []string{
+		"MPI_Barrier from /bin/app from /bin/app 0 world [1 3 2 0]",
+		"MPI_Barrier from /bin/app from /lib/solver.so 0 world [1 0 0 0]",
+		"MPI_Barrier from /bin/app from /lib/solver.so from /bin/app 0 world [5 12 8 0]",
+		"MPI_Barrier from /bin/app from /lib/solver.so from /bin/app from /lib/libc.so.6 from /lib/x.so 0 world [1 0 0 0]",
+		"MPI_Barrier from /bin/app 0 world [1 3 2 0]", // its agent says that it has called itself
+	}, lines(t, p)[:5])
+	assert.Equal(t, p.Sample[1].Location[2], p.Sample[2].Location[2], "one location for one address")
+
+	endless := []mpit.Site{{}, barrier}
+	for len(endless) < 1000 {
+		endless = append(endless, above(uint32(len(endless)-1), "/bin/app", 1, 1))
+	}
+	for _, s := range profileOf(ranksWith(endless), time.Unix(1, 0)).Sample {
+		assert.LessOrEqual(t, len(s.Location), maxFrames+2)
+	}
+}
+
 // The sites at which most is waited, of all ranks and communicators of a name together.
 func TestMostWaited(t *testing.T) {
 	at := func(offset uint64, inside time.Duration) mpit.Site {

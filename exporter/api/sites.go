@@ -53,15 +53,15 @@ const mostSites = 5
 
 // mostWaited are the sites of one MPI_COMM_WORLD at which most time was waited.
 func mostWaited(asked []rankSites) []Site {
-	all := make([]map[place]*placed, len(asked))
+	all, known := make([]map[place]*placed, len(asked)), map[caller]*caller{}
 	for i := range asked {
-		all[i] = placesOf(&asked[i])
+		all[i] = placesOf(&asked[i], known)
 	}
 	await(all)
 	sum := map[place]*Site{}
 	for _, of := range all {
 		for at, p := range of {
-			if at.comm, at.peer = "", 0; sum[at] == nil {
+			if at.comm, at.peer, at.callers = "", 0, nil; sum[at] == nil {
 				sum[at] = &Site{Function: at.function, Kind: at.kind, Object: at.object, Module: at.module,
 					Offset: at.offset, BuildID: at.build}
 			}

@@ -14,6 +14,7 @@
 #include "tools/tools.h"
 
 #include <sched.h>
+#include <string.h>
 #include <unistd.h>
 
 #define GATE_TRIES 20
@@ -123,8 +124,17 @@ static bool read_sites(struct answering *a, size_t first, size_t *count, size_t 
 	return running;
 }
 
-/* Finds bindings among the sites that have come up since the last time: what is called through them is counted where the
- * program calls it from then on. */
+/* It has called the program; what has called it says nothing. */
+static bool is_c_library(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && (strncmp(slash, "/libc.so.", 9) == 0 || strncmp(slash, "/libc-2.", 8) == 0 ||
+				 strncmp(slash, "/ld-musl-", 9) == 0);
+}
+
+/* Looks at the code of sites that have come up since the last time: what is called through bindings is counted where the
+ * program calls it from then on, and where stacks are asked for, all calls at what has called that. */
 static void look_behind(struct answering *a, bool private)
 {
 	size_t count, next, made;
@@ -138,8 +148,12 @@ static void look_behind(struct answering *a, bool private)
 
 			if (s->function == NULL)
 				continue;
-			if (find_code(a, s->from, private, &module, &offset) && binding_of(module) == BINDING_NATIVE)
-				frame = frame_of(s->from, offset);
+			if (find_code(a, s->from, private, &module, &offset)) {
+				bool binding = binding_of(module) == BINDING_NATIVE;
+
+				if (binding || (s->deeper && !is_c_library(module)))
+					frame = frame_of(s->from, offset) | (binding ? SITE_BINDING : 0);
+			}
 			atomic_store_explicit(s->frame, frame, memory_order_relaxed);
 		}
 		a->looked = next;
@@ -201,6 +215,7 @@ static void answer_sites(struct answering *a, uint32_t sequence, struct wire_rea
 		wire_word(&a->out, s->bytes);
 		wire_string(&a->out, *module != '\0' && private && !filter_came() ? build_of(&builds, module) : "");
 		wire_word(&a->out, s->peer < 0 ? 0 : (uint64_t)s->peer + 1);
+		wire_word(&a->out, s->of);
 		wire_fill_length(&a->out, record);
 	}
 	wire_end(&a->out);

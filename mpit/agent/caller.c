@@ -2,16 +2,20 @@
 #define _GNU_SOURCE
 #include "caller.h"
 
+#include "source.h"
+
 #include <elf.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* DWARF's numbers of the stack pointer. */
+/* DWARF's numbers of the stack pointer and the frame pointer. */
 #if defined __x86_64__
 #define STACK_POINTER 7u
+#define FRAME_POINTER 6u
 #else
 #define STACK_POINTER 31u
+#define FRAME_POINTER 29u
 #endif
 
 /* How much of a description is read, and how large a frame of a binding may be. */
@@ -19,6 +23,7 @@
 #define FRAME_BYTES (64u << 10)
 #define MOST_SEGMENTS 32
 #define MOST_REMEMBERED 4
+#define MOST_SAVED 512 /* how far from the begin of a frame the frame pointer is saved, in bytes */
 
 enum binding binding_of(const char *path)
 {
@@ -41,18 +46,16 @@ static bool copy(uintptr_t address, void *to, size_t length)
 
 /* ---- where the description is ---- */
 
-/*
- * The library's table of descriptions. Its first segment is where the linker has put it if addresses in the file are
- * offsets in it up to the code; what stands there says whether it is so.
- */
+/* The file's table of descriptions. The file begins as far before the code in memory as it does on the disk, or what stands
+ * there is none. */
 static bool find_table(uintptr_t pc, uint64_t offset, uintptr_t *table)
 {
 	uintptr_t base = pc - offset;
 	Elf64_Phdr segments[MOST_SEGMENTS];
 	Elf64_Ehdr header;
+	uintptr_t moved = 0, relative = 0; /* from addresses in the file to those in memory; of the table in the file */
 	bool covers = false;
 
-	*table = 0;
 	if (!copy(base, &header, sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header.e_phentsize != sizeof *segments || header.e_phnum > MOST_SEGMENTS ||
 	    !copy(base + header.e_phoff, segments, header.e_phnum * sizeof *segments))
@@ -61,11 +64,15 @@ static bool find_table(uintptr_t pc, uint64_t offset, uintptr_t *table)
 		const Elf64_Phdr *s = &segments[i];
 
 		if (s->p_type == PT_GNU_EH_FRAME)
-			*table = base + s->p_vaddr;
-		covers = covers || (s->p_type == PT_LOAD && (s->p_flags & PF_X) != 0 && s->p_vaddr == s->p_offset &&
-				    offset >= s->p_offset && offset - s->p_offset < s->p_filesz);
+			relative = s->p_vaddr;
+		if (s->p_type == PT_LOAD && (s->p_flags & PF_X) != 0 && offset >= s->p_offset &&
+		    offset - s->p_offset < s->p_filesz) {
+			moved = base + s->p_offset - s->p_vaddr;
+			covers = true;
+		}
 	}
-	return covers && *table != 0;
+	*table = moved + relative;
+	return covers && relative != 0;
 }
 
 /* The description of the last function that begins at or before an address; 0: none. */
@@ -167,17 +174,25 @@ static int64_t take_sleb(struct bytes *b)
 struct rules {
 	uint64_t code_unit, address_register;
 	int64_t data_unit;
-	/* The frame begins at a register + offset; the return address is saved at an offset from there; 0: it isn't. */
+	/* The frame begins at a register + offset; the return address and the frame pointer are saved at offsets from there;
+	 * 0: they aren't. */
 	uint64_t base;
-	int64_t offset, saved;
+	int64_t offset, saved, pointer;
 };
+
+/* Where a register is saved, if it is one of these. */
+static int64_t *saved_at(struct rules *r, uint64_t reg)
+{
+	return reg == r->address_register ? &r->saved : reg == FRAME_POINTER ? &r->pointer : NULL;
+}
 
 /* The rules at an address, of which `ahead` is the distance from the function's first one. False: others are needed. */
 static bool follow(struct bytes *b, uint64_t ahead, struct rules *r)
 {
 	struct rules remembered[MOST_REMEMBERED], first = *r;
-	uint64_t at = 0, reg;
+	int64_t ignored, *to;
 	unsigned depth = 0;
+	uint64_t at = 0;
 
 	while (!b->failed && b->at < b->end && at <= ahead) {
 		unsigned byte = (unsigned)take(b, 1), low = byte & 0x3f;
@@ -185,13 +200,13 @@ static bool follow(struct bytes *b, uint64_t ahead, struct rules *r)
 		switch (byte >> 6) {
 		case 1: at += low * r->code_unit; continue;
 		case 2: /* offset */
-			reg = take_uleb(b);
-			if (low == r->address_register)
-				r->saved = (int64_t)reg * r->data_unit;
+			to = saved_at(r, low);
+			*(to == NULL ? &ignored : to) = (int64_t)take_uleb(b) * r->data_unit;
 			continue;
 		case 3: /* restore */
-			if (low == r->address_register)
-				r->saved = first.saved;
+			to = saved_at(r, low);
+			if (to != NULL)
+				*to = *saved_at(&first, low);
 			continue;
 		}
 		switch (byte) {
@@ -222,6 +237,44 @@ static bool follow(struct bytes *b, uint64_t ahead, struct rules *r)
 	return !b->failed;
 }
 
+static void take_bytes(struct bytes *b, uint64_t count)
+{
+	if (count > b->end - b->at)
+		b->failed = true;
+	else
+		b->at += count;
+}
+
+/* What stands before the rules that functions have in common: "zR", of C++ "zPLR". */
+static bool read_common(struct bytes *b, struct rules *r)
+{
+	char letters[5] = { 0 };
+	uint64_t end;
+
+	for (size_t i = 0; i < sizeof letters && (letters[i] = (char)take(b, 1)) != '\0'; i++)
+		;
+	r->code_unit = take_uleb(b);
+	r->data_unit = take_sleb(b);
+	r->address_register = take(b, 1);
+	end = take_uleb(b);
+	if (b->failed || letters[0] != 'z' || end > b->end - b->at)
+		return false;
+	end += b->at;
+	for (size_t i = 1; i < sizeof letters && letters[i] != '\0'; i++)
+		switch (letters[i]) {
+		case 'R': /* how a function's begin is written */
+			if (take(b, 1) != 0x1b)
+				return false;
+			break;
+		case 'P': /* what handles exceptions: 4 bytes, or 8 */
+			take_bytes(b, (take(b, 1) & 7) == 3 ? 4 : 8);
+			break;
+		case 'L': take(b, 1); break;
+		default: return false;
+		}
+	return !b->failed && b->at == end;
+}
+
 static bool rules_at(uintptr_t description, uintptr_t pc, struct rules *r)
 {
 	struct bytes b, common;
@@ -233,17 +286,13 @@ static bool rules_at(uintptr_t description, uintptr_t pc, struct rules *r)
 	/* Relative to where it stands, as is the function's begin. */
 	if (!read_record(description + 4 - (uintptr_t)take(&b, 4), &common) || take(&common, 4) != 0)
 		return false;
-	if (take(&common, 1) != 1 || take(&common, 3) != ('z' | 'R' << 8)) /* the version, and "zR" */
-		return false;
-	r->code_unit = take_uleb(&common);
-	r->data_unit = take_sleb(&common);
-	r->address_register = take(&common, 1);
-	if (take_uleb(&common) != 1 || take(&common, 1) != 0x1b || !follow(&common, UINT64_MAX, r))
+	if (take(&common, 1) != 1 || !read_common(&common, r) || !follow(&common, UINT64_MAX, r))
 		return false;
 	begin = description + 8 + (uintptr_t)(intptr_t)(int32_t)take(&b, 4);
 	range = (uint32_t)take(&b, 4);
-	if (pc < begin || pc - begin >= range || take_uleb(&b) != 0)
+	if (pc < begin || pc - begin >= range)
 		return false;
+	take_bytes(&b, take_uleb(&b)); /* where a function's handlers of exceptions are */
 	return follow(&b, pc - begin, r);
 }
 
@@ -257,15 +306,15 @@ static bool frame_rules(uintptr_t from, uint64_t offset, struct rules *r)
 	if (!find_table(pc, offset - 1, &table))
 		return false;
 	description = find_description(table, pc);
-	return description != 0 && rules_at(description, pc, r) && r->base == STACK_POINTER && r->offset > 0 &&
-	       r->offset <= (int64_t)FRAME_BYTES && r->saved < 0 && r->saved >= -r->offset;
+	return description != 0 && rules_at(description, pc, r) && r->offset > 0 && r->offset <= (int64_t)FRAME_BYTES &&
+	       r->saved < 0 && r->saved >= -r->offset;
 }
 
 bool caller_of(const struct stack_frame *of, uint64_t offset, struct stack_frame *out)
 {
 	struct rules r;
 
-	if (of->stack == 0 || !frame_rules(of->from, offset, &r))
+	if (of->stack == 0 || !frame_rules(of->from, offset, &r) || r.base != STACK_POINTER)
 		return false;
 	out->stack = of->stack + (uintptr_t)r.offset;
 	return copy(out->stack - (uintptr_t)-r.saved, &out->from, sizeof out->from);
@@ -275,5 +324,8 @@ uint32_t frame_of(uintptr_t from, uint64_t offset)
 {
 	struct rules r;
 
-	return frame_rules(from, offset, &r) && r.saved == -(int64_t)sizeof from ? (uint32_t)r.offset : 0;
+	if (!frame_rules(from, offset, &r) || r.saved != -(int64_t)sizeof from || r.pointer > 0 || r.pointer < -MOST_SAVED ||
+	    (r.base != STACK_POINTER && r.base != FRAME_POINTER))
+		return SITE_HERE;
+	return SITE_HERE | SITE_FRAME(r.offset, -r.pointer) | (r.base == FRAME_POINTER ? SITE_BY_POINTER : 0);
 }

@@ -33,10 +33,7 @@ struct stack_frame {
  */
 bool caller_of(const struct stack_frame *of, uint64_t offset, struct stack_frame *out);
 
-/*
- * The agent's thread: how large the frame is of code that a call returns to, in bytes above the stack pointer there, if
- * its last word is the address that it returns to itself. 0: it isn't, or nothing is known.
- */
+/* The agent's thread: the frame of code that a call returns to, as SITE_HERE and SITE_FRAME of source.h have it. */
 uint32_t frame_of(uintptr_t from, uint64_t offset);
 
 #endif

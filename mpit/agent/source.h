@@ -127,15 +127,27 @@ struct source_site {
 	uint32_t object;      /* its number, which may have gone; 0: none, or one that the agent doesn't track */
 	int peer;             /* in MPI_COMM_WORLD, whom messages name; NO_PEER: nobody, not known, or not counted; ANY_PEER */
 	uintptr_t from;       /* address that the calls return to, in whatever has called MPI */
+	/* The number of the site that code here has called, of which these calls are no part; 0: it has called MPI itself. */
+	size_t of;
 	/*
-	 * For the agent's thread to say, at any time, what the code there is: 0: it has not looked; SITE_HERE: the program's
-	 * own, as far as is known; or a binding's, with a frame of so many bytes above the stack pointer, of which the last
-	 * word is the address that it returns to. Calls are then counted there.
+	 * For the agent's thread to say, at any time, what the code there is: bits of SITE_. 0: it has not looked. Where the
+	 * frame is known, calls are counted at what has called the code: a binding's, or with `deeper` any.
 	 */
 	_Atomic uint32_t *frame;
+	bool deeper; /* what has called the program's own code is wanted, too */
 	uint64_t calls, time_ns, bytes; /* none falls; bytes: of the larger buffer of each call that has succeeded */
 };
-#define SITE_HERE 1u
+#define SITE_HERE 1u       /* it has looked */
+#define SITE_BINDING 2u    /* the code is a binding of MPI's, not the program's own */
+#define SITE_BY_POINTER 4u /* the frame begins above where the frame pointer points, not the stack pointer */
+/*
+ * How far above, in bytes; 0: the frame isn't known. Its last word is the address that it returns to. `saved` is how far
+ * below its begin the frame pointer of what has called it is, 0: it is unchanged. Both are multiples of a word.
+ */
+#define SITE_FRAME(bytes, saved) ((uint32_t)(bytes) / 8 << 3 | (uint32_t)(saved) / 8 << 17)
+#define SITE_FRAME_BYTES(frame) (((frame) >> 3 & 0x3fff) * 8)
+#define SITE_FRAME_SAVED(frame) (((frame) >> 17) * 8)
+#define SITE_FRAME_MOST (0x3fffu * 8)
 
 struct source {
 	uint32_t version; /* SOURCE_VERSION; stands first for ever */

@@ -431,6 +431,7 @@ func encodeSites(e *wire.Encoder, seq uint32, sites []mpit.Site, first, page int
 		e.Word(s.Bytes)
 		e.String(s.BuildID)
 		e.Word(uint64(s.Peer))
+		e.Word(uint64(s.Of))
 	})
 	e.Finish()
 }

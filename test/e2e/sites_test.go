@@ -42,8 +42,8 @@ func noted(tb testing.TB, run *harness.Run, rank int) map[site]siteCount {
 	return all
 }
 
-// callSites has report write the profile of a job, and returns what it has of a source file by rank.
-func callSites(tb testing.TB, exporter *harness.Exporter, run *harness.Run, source string) map[int]map[site]siteCount {
+// siteProfile has report write the profile of a job.
+func siteProfile(tb testing.TB, exporter *harness.Exporter, run *harness.Run) *profile.Profile {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), "mpi.pb.gz")
 	suite.Start(tb, []string{suite.Binary(), "report", "--pprof=" + file, "--jobid=" + run.ID,
@@ -53,8 +53,14 @@ func callSites(tb testing.TB, exporter *harness.Exporter, run *harness.Run, sour
 	defer func() { _ = f.Close() }()
 	p, err := profile.Parse(f)
 	require.NoError(tb, err)
+	return p
+}
+
+// callSites is what the profile has of a source file by rank.
+func callSites(tb testing.TB, exporter *harness.Exporter, run *harness.Run, source string) map[int]map[site]siteCount {
+	tb.Helper()
 	all := map[int]map[site]siteCount{}
-	for _, s := range p.Sample {
+	for _, s := range siteProfile(tb, exporter, run).Sample {
 		rank, err := strconv.Atoi(s.Label["rank"][0])
 		require.NoError(tb, err)
 		if all[rank] == nil {
@@ -175,6 +181,59 @@ func TestSites(t *testing.T) {
 				run.Finish(t, "late")
 			})
 		}
+	}
+}
+
+// callStacks returns how many calls a rank has made from each stack, as the names of its functions.
+func callStacks(tb testing.TB, exporter *harness.Exporter, run *harness.Run, rank string) map[string]int64 {
+	tb.Helper()
+	all := map[string]int64{}
+	for _, s := range siteProfile(tb, exporter, run).Sample {
+		if s.Label["rank"][0] != rank {
+			continue
+		}
+		var names []string
+		for _, at := range s.Location {
+			names = append(names, at.Line[0].Function.Name)
+		}
+		all[strings.Join(names, " ")] += s.Value[0]
+	}
+	return all
+}
+
+// What has called the code that calls MPI, with frames of all kinds, once each of it was seen; no call counts twice.
+func TestStacks(t *testing.T) {
+	t.Parallel()
+	const rounds = 8
+	for _, mpi := range harness.Both(t) {
+		t.Run(mpi.Name, func(t *testing.T) {
+			exporter := suite.Exporter(t)
+			run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 2, Program: "stacks.c",
+				Args: []string{harness.HoldDir, strconv.Itoa(rounds)}, Socket: exporter.Socket, Exec: []string{"--calls=stacks"}})
+			before := map[string]int64{}
+			for i := range rounds {
+				run.AtHold(t, fmt.Sprintf("round-%d", i))
+				exporter.Get(t, "/metrics", "")
+				before = callStacks(t, exporter, run, "1")
+				run.Release(t, fmt.Sprintf("round-%d", i))
+			}
+			run.AtHold(t, "done")
+			after, all := callStacks(t, exporter, run, "1"), int64(0)
+			for stack, calls := range after {
+				all += calls
+				if after[stack] -= before[stack]; after[stack] == 0 {
+					delete(after, stack)
+				}
+			}
+			assert.Equal(t, map[string]int64{
+				"MPI_Sendrecv exchange halo smooth step main":   3,
+				"MPI_Sendrecv exchange smooth step main":        1,
+				"MPI_Sendrecv exchange halo step main":          1,
+				"MPI_Barrier recurse recurse recurse step main": 1,
+			}, after)
+			assert.Equal(t, int64((rounds+1)*6), all)
+			run.Finish(t, "done")
+		})
 	}
 }
 

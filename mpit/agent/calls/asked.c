@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const words[] = { "0", "1", "sizes", "peers", "sites", "light" };
+static const char *const words[] = { "0", "1", "sizes", "peers", "sites", "stacks", "light" };
 
 /* What is asked for begins at *rest, which moves behind it; the number of its bytes, 0 at the end. */
 static size_t next_word(const char **rest, const char **word)
@@ -53,7 +53,7 @@ const char *calls_asked_unknown(void)
 			known = known || is(words[i], there, n);
 		if (known)
 			continue;
-		snprintf(sentence, sizeof sentence, "MPIT_CALLS: nobody knows the word \"%.*s\"; there are sizes, peers, sites and light",
+		snprintf(sentence, sizeof sentence, "MPIT_CALLS: nobody knows the word \"%.*s\"; there are sizes, peers, sites, stacks and light",
 			 (int)(n < 64 ? n : 64), there);
 		return sentence;
 	}

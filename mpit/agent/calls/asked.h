@@ -1,8 +1,8 @@
 /*
  * asked.h - what more than counts and times is to be measured: MPIT_CALLS, the words that exec --calls=WORDS puts there.
  *
- * A list with commas. Words: sizes, peers, sites; light is the exporter's, which shows less on /metrics; 1 and 0 are the
- * command's own (they say whether this library is loaded) and ask for nothing here.
+ * A list with commas. Words: sizes, peers, sites, stacks; light is the exporter's, which shows less on /metrics; 1 and 0
+ * are the command's own (they say whether this library is loaded) and ask for nothing here.
  */
 #ifndef MPIT_CALLS_ASKED_H
 #define MPIT_CALLS_ASKED_H

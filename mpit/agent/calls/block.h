@@ -66,10 +66,13 @@ struct peer_count {
 struct site {
 	_Alignas(64) const struct cell *cell; /* the owner's; NULL: it has another key now */
 	_Atomic uintptr_t from;               /* the address that the calls return to */
-	_Atomic uint32_t peer;                /* whom messages are for or from: SITE_PEER of a rank of the object; 0: not told */
+	/* Whom messages are for or from: SITE_PEER of a rank of the object; 0: not told. Its upper half is the number of the
+	 * site that code here has called; 0: it has called MPI. */
+	_Atomic uint64_t more;
 	_Atomic uint64_t key;                 /* that of the cell; 0: unused */
 	_Atomic uint64_t calls, ticks, bytes;
 	_Atomic uint32_t frame; /* the reader's: source.h, source_site */
+	uint32_t number;
 };
 
 #define SITE_PEER(rank) ((uint32_t)(rank) ^ 1u << 31)

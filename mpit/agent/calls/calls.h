@@ -147,7 +147,7 @@ struct calls_state {
 
 	/* Not read in every call. Ticks for which measuring has been on, less, while it is on, the tick at which that began. */
 	_Alignas(64) _Atomic uint64_t observed;
-	bool sites; /* calls are counted by where they are made (sites.h): written in begin */
+	bool sites, stacks; /* calls are counted by where they are made (sites.h): written in begin */
 };
 extern struct calls_state calls_state HIDDEN;
 

@@ -29,7 +29,7 @@ CALLS_RUN_TESTED := $(addprefix calls/,$(filter-out abi_list.c,$(CALLS_CORE)))
 CALLS_RUN_TESTS := $(addprefix calls/test/,asked_test.c calls_test.c cells_test.c clock_test.c fake_mpi.c marks_test.c objects_test.c order_test.c peers_test.c sites_test.c sizes_test.c threads_test.c under_way_test.c)
 CALLS_RUN_NEEDS := $(CALLS_RUN_TESTED) $(wildcard calls/*.h calls/test/*.h calls/test/double/*.h) source.h abi.h $(BUILD)/flags
 # Few cells, sites and places of peers, so that they run out; mmap fails when a test wants it.
-CALLS_RUN_CFLAGS := -std=gnu11 -O1 -g -pthread $(WARNINGS) $(CALLS_DOUBLE) -DCELLS=256u -DSITES=64u -DPEERS_AT_FIRST=4 -Wl,--wrap=mmap
+CALLS_RUN_CFLAGS := -std=gnu11 -O1 -fno-omit-frame-pointer -g -pthread $(WARNINGS) $(CALLS_DOUBLE) -DCELLS=256u -DSITES=64u -DPEERS_AT_FIRST=4 -Wl,--wrap=mmap
 
 $(BUILD)/calls-run-plain: $(CALLS_RUN_TESTS) $(CALLS_RUN_NEEDS)
 	$(CC) $(CALLS_RUN_CFLAGS) -o $@ $(CALLS_RUN_TESTS) $(CALLS_RUN_TESTED) -ldl
@@ -62,7 +62,8 @@ test: test-calls-circles test-calls-plain test-calls-sanitized test-calls-thread
 
 # What a call costs. Optimised as the library is, with as many cells.
 $(BUILD)/bench-calls: calls/test/bench_calls.c calls/test/fake_mpi.c $(CALLS_RUN_NEEDS)
-	$(CC) -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -pthread $(WARNINGS) $(CALLS_DOUBLE) -o $@ calls/test/bench_calls.c calls/test/fake_mpi.c $(CALLS_RUN_TESTED) -ldl
+	$(CC) -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -fno-omit-frame-pointer -pthread $(WARNINGS) $(CALLS_DOUBLE) -o $@ calls/test/bench_calls.c calls/test/fake_mpi.c \
+	  $(CALLS_RUN_TESTED) caller.c mapped.c -ldl
 
 bench-calls: $(BUILD)/bench-calls
 	@$(BUILD)/bench-calls

@@ -5,7 +5,7 @@
 #include "functions.h"
 #include "peers.h"
 
-#define MOST_BINDINGS 8
+#define MOST_FRAMES 16
 
 static struct site *_Atomic numbered[SITES_OF_ALL]; /* NULL: it is just being made */
 static _Atomic unsigned made = 1;
@@ -14,7 +14,8 @@ static struct site strayed;
 
 void sites_open(void)
 {
-	calls_state.sites = calls_asked("sites");
+	calls_state.stacks = calls_asked("stacks");
+	calls_state.sites = calls_state.stacks || calls_asked("sites");
 	if (!calls_state.sites)
 		return;
 	block_sites = SITES + 1; /* the last one: what has found no place */
@@ -24,15 +25,15 @@ void sites_open(void)
 /* ---- a call ---- */
 
 /* Where in a table the search for a site begins; the lower bits count. */
-static inline size_t place_of(const struct cell *cell, uintptr_t from, uint32_t peer)
+static inline size_t place_of(const struct cell *cell, uintptr_t from, uint64_t more)
 {
-	return (size_t)(((uintptr_t)cell ^ (uint64_t)from << 20 ^ (uint64_t)peer << 40) * 0x9e3779b97f4a7c15u >> 32);
+	return (size_t)(((uintptr_t)cell ^ (uint64_t)from << 20 ^ more << 40 ^ more >> 24) * 0x9e3779b97f4a7c15u >> 32);
 }
 
-static inline bool is_site(const struct site *s, const struct cell *cell, uintptr_t from, uint32_t peer)
+static inline bool is_site(const struct site *s, const struct cell *cell, uintptr_t from, uint64_t more)
 {
 	return LIKELY(s->cell == cell) && LIKELY(atomic_load_explicit(&s->from, memory_order_relaxed) == from) &&
-	       LIKELY(atomic_load_explicit(&s->peer, memory_order_relaxed) == peer);
+	       LIKELY(atomic_load_explicit(&s->more, memory_order_relaxed) == more);
 }
 
 /* Where peers are counted: whom the call that has just returned has sent to or received from; 0: it names nobody. */
@@ -46,31 +47,61 @@ static uint32_t peer_of(const struct block *b, const struct cell *cell)
 	return SITE_PEER(atomic_load_explicit(&b->under_way.names, memory_order_relaxed));
 }
 
-/* In the thread's own table, found or made. Once half of it is used, calls with a new peer count at the site without one. */
-static struct site *find(struct block *b, const struct cell *cell, uintptr_t from, uint32_t peer)
+/* In the thread's own table, found or made. NULL: it would need `more` than half of it. */
+static struct site *find(struct block *b, const struct cell *cell, uintptr_t from, uint64_t more)
 {
 	struct site *s;
 	unsigned number;
 
-	for (size_t place = place_of(cell, from, peer);; place++) {
+	for (size_t place = place_of(cell, from, more);; place++) {
 		s = &b->sites[place & (SITES - 1)];
-		if (is_site(s, cell, from, peer))
+		if (is_site(s, cell, from, more))
 			return s;
 		if (atomic_load_explicit(&s->key, memory_order_relaxed) == 0)
 			break;
 	}
-	if (peer != 0 && b->sites_used >= SITES_MOST / 2)
-		return find(b, cell, from, 0);
+	if (more != 0 && b->sites_used >= SITES_MOST / 2)
+		return NULL;
 	if (b->sites_used == SITES_MOST || atomic_load_explicit(&made, memory_order_relaxed) >= SITES_OF_ALL ||
 	    (number = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed)) >= SITES_OF_ALL)
-		return &b->sites[SITES];
+		return more != 0 ? NULL : &b->sites[SITES];
 	b->sites_used++;
 	s->cell = cell;
 	atomic_store_explicit(&s->from, from, memory_order_relaxed);
-	atomic_store_explicit(&s->peer, peer, memory_order_relaxed);
+	atomic_store_explicit(&s->more, more, memory_order_relaxed);
+	s->number = number;
 	atomic_store_explicit(&s->key, block_cell_key(b, cell), memory_order_relaxed);
 	atomic_store_explicit(&numbered[number], s, memory_order_release);
 	return s;
+}
+
+/* A place that calls count at in any case, if need be without the peer. */
+static struct site *find_place(struct block *b, const struct cell *cell, uintptr_t from, uint64_t *peer)
+{
+	struct site *s = find(b, cell, from, *peer);
+
+	return s != NULL ? s : find(b, cell, from, *peer = 0);
+}
+
+/* Where the thread's frames are: what a function returns to, and the registers there. */
+struct frames {
+	uintptr_t from, stack, pointer;
+};
+
+/* To what has called the code that is there. False: it isn't known. */
+static bool go_up(const struct block *b, uint32_t frame, struct frames *at)
+{
+	uintptr_t begin = ((frame & SITE_BY_POINTER) != 0 ? at->pointer : at->stack) + SITE_FRAME_BYTES(frame);
+	uintptr_t saved = SITE_FRAME_SAVED(frame);
+
+	if (SITE_FRAME_BYTES(frame) == 0 || begin % sizeof begin != 0 || begin <= at->stack || begin - at->stack < saved ||
+	    !block_on_stack(b, (const uintptr_t *)begin - 1))
+		return false;
+	at->from = ((const uintptr_t *)begin)[-1];
+	at->stack = begin;
+	if (saved != 0)
+		at->pointer = *(const uintptr_t *)(begin - saved);
+	return true;
 }
 
 /*
@@ -80,17 +111,27 @@ static struct site *find(struct block *b, const struct cell *cell, uintptr_t fro
  */
 static struct site *site_of(struct block *b, const struct cell *cell)
 {
-	uintptr_t frame = atomic_load_explicit(&b->under_way.frame, memory_order_relaxed);
-	uint32_t peer = peer_of(b, cell);
-	struct site *s = find(b, cell, atomic_load_explicit(&b->under_way.from, memory_order_relaxed), peer);
+	struct frames at = { .from = atomic_load_explicit(&b->under_way.from, memory_order_relaxed),
+			     .stack = atomic_load_explicit(&b->under_way.frame, memory_order_relaxed) };
+	uint64_t peer = peer_of(b, cell), of = 0;
+	struct site *s = find_place(b, cell, at.from, &peer), *caller;
 
-	for (int up = 0; up < MOST_BINDINGS; up++) {
-		uint32_t size = atomic_load_explicit(&s->frame, memory_order_relaxed);
-		const uintptr_t *from = (const uintptr_t *)(frame += size) - 1;
+#if defined __x86_64__
+	/* Wrappers are compiled with frame pointers: each begins with saving that of what has called it. */
+	if (calls_state.stacks && block_on_stack(b, (const uintptr_t *)at.stack - 2))
+		at.pointer = ((const uintptr_t *)at.stack)[-2];
+#endif
+	for (int up = 0; up < MOST_FRAMES; up++) {
+		uint32_t frame = atomic_load_explicit(&s->frame, memory_order_relaxed);
 
-		if (size <= SITE_HERE || !block_on_stack(b, from))
+		if (frame <= SITE_HERE || !go_up(b, frame, &at))
 			break;
-		s = find(b, cell, *from, peer);
+		if ((frame & SITE_BINDING) == 0)
+			of = (uint64_t)s->number << 32;
+		caller = of == 0 ? find_place(b, cell, at.from, &peer) : find(b, cell, at.from, of | peer);
+		if (caller == NULL)
+			break;
+		s = caller;
 	}
 	return s;
 }
@@ -129,7 +170,7 @@ bool call_counts_late(const struct call *c, uint64_t out, uint64_t in)
 	const struct block *b = calls_thread.block;
 	uint64_t bytes = out > in ? out : in;
 	uintptr_t from;
-	uint32_t peer;
+	uint64_t peer;
 	struct site *s;
 
 	if (UNLIKELY(!calls_state.sites) ||
@@ -165,10 +206,12 @@ static void read_site(size_t number, struct source_site *out)
 			add(&b->sites[SITES], out);
 	} else if (s != NULL) {
 		uint64_t key = atomic_load_explicit(&s->key, memory_order_relaxed);
-		uint32_t peer = atomic_load_explicit(&s->peer, memory_order_relaxed);
+		uint64_t more = atomic_load_explicit(&s->more, memory_order_relaxed);
 
-		if (peer != 0)
-			out->peer = peers_of(key, (int)SITE_PEER(peer));
+		if ((uint32_t)more != 0)
+			out->peer = peers_of(key, (int)SITE_PEER((uint32_t)more));
+		out->of = more >> 32;
+		out->deeper = calls_state.stacks;
 		add(s, out);
 		out->function = functions[key_function(key)].name;
 		out->bind = functions[key_function(key)].bind;

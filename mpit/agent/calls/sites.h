@@ -7,7 +7,8 @@
  * order in which they have come. Number 0 is all calls whose site has found no place.
  *
  * Behind the bindings of Fortran the address is the binding's own, the same for all calls of a function. Once the reader
- * has said how large the frame is that is there (source.h, source_site), calls are counted at what has called it.
+ * has said how large the frame is that is there (source.h, source_site), calls are counted at what has called it. Where
+ * stacks are asked for, what has called that is a site, too, and so on: one call is counted once, at the last one known.
  */
 #ifndef MPIT_CALLS_SITES_H
 #define MPIT_CALLS_SITES_H

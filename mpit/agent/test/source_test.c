@@ -804,10 +804,12 @@ static LIKE_A_BINDING void calls_mpi(volatile char *mine)
 	struct stack_frame at = { (uintptr_t)__builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa() };
 	const char *path;
 	uint64_t offset;
+	uint32_t frame;
 
 	innermost = at;
-	if (mapped_find(&code, at.from, &path, &offset) && frame_of(at.from, offset) != 0)
-		CHECK(((uintptr_t *)(at.stack + frame_of(at.from, offset)))[-1] == of_is_called);
+	if (mapped_find(&code, at.from, &path, &offset) && (frame = frame_of(at.from, offset)) != SITE_HERE &&
+	    (frame & SITE_BY_POINTER) == 0)
+		CHECK(((uintptr_t *)(at.stack + SITE_FRAME_BYTES(frame)))[-1] == of_is_called);
 	for (int i = 0; i < 2 && mapped_find(&code, at.from, &path, &offset) && caller_of(&at, offset, &at); i++)
 		walked[i] = at.from;
 	mine[0] = 1;
@@ -826,6 +828,40 @@ static LIKE_A_BINDING int is_called(int deep)
 	return mine[0];
 }
 
+#if defined __x86_64__ && !defined __SANITIZE_ADDRESS__
+static uintptr_t pointer_there;
+
+static LIKE_A_BINDING void looks_at_its_caller(volatile char *mine)
+{
+	uintptr_t from = (uintptr_t)__builtin_return_address(0);
+	const char *path;
+	uint64_t offset;
+	uint32_t frame;
+
+	CHECK(mapped_find(&code, from, &path, &offset));
+	frame = frame_of(from, offset);
+	CHECK((frame & SITE_BY_POINTER) != 0 && SITE_FRAME_BYTES(frame) == 16 && SITE_FRAME_SAVED(frame) == 16);
+	CHECK(((uintptr_t *)(pointer_there + SITE_FRAME_BYTES(frame)))[-1] == of_is_called);
+	mine[0] = 1;
+}
+
+/* A frame of a size that the compiler doesn't know begins where the frame pointer says. */
+static __attribute__((noinline, noclone)) void has_a_frame_pointer(int bytes)
+{
+	volatile char mine[bytes];
+
+	of_is_called = (uintptr_t)__builtin_return_address(0);
+	pointer_there = (uintptr_t)__builtin_frame_address(0);
+	looks_at_its_caller(mine);
+	mine[bytes - 1] = 1;
+}
+#else
+static void has_a_frame_pointer(int bytes)
+{
+	(void)bytes;
+}
+#endif
+
 /* Up two frames, and not where the stack, the file or the place is none. */
 void test_the_caller_of_a_frame(void)
 {
@@ -838,6 +874,7 @@ void test_the_caller_of_a_frame(void)
 	for (int i = 0; i < 2; i++) /* sanitizers' frames may be found in another way */
 		CHECK(walked[i] == returns_to[i] || (walked[i] == 0 && SANITIZED));
 	CHECK(mapped_find(&code, innermost.from, &path, &offset));
+	has_a_frame_pointer(77);
 	none = (struct stack_frame){ innermost.from, 0 };
 	CHECK(!caller_of(&none, offset, &none));
 	none = (struct stack_frame){ innermost.from, 4096 };

@@ -115,7 +115,7 @@ func (s *Settings) NeedCalls(env Environment) {
 
 // callsWords are what --calls can measure besides, and light: only sums stand on /metrics. mpit/agent/calls/asked.c
 // knows them too.
-var callsWords = []string{"sizes", "peers", "sites", "light"}
+var callsWords = []string{"sizes", "peers", "sites", "stacks", "light"}
 
 // callsFlag is the value of --calls.
 type callsFlag Settings
@@ -146,8 +146,8 @@ func (f *callsFlag) IsBoolFlag() bool { return true }
 // AddCalls adds the flag --calls.
 func (s *Settings) AddCalls(cmd *kingpin.CmdClause, help string) {
 	cmd.Flag("calls", help+" --calls=sizes also counts how large messages are, --calls=peers who sends how much to "+
-		"whom, --calls=sites from where in the program MPI is called; --calls=sizes,peers two of them. --calls=light has "+
-		"no series for functions on /metrics.").
+		"whom, --calls=sites from where in the program MPI is called, --calls=stacks also what has called that; "+
+		"--calls=sizes,peers two of them. --calls=light has no series for functions on /metrics.").
 		IsSetByUser(&s.CallsSaid).SetValue((*callsFlag)(s))
 }
 

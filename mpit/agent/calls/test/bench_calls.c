@@ -4,16 +4,18 @@
  *
  * Side by side, in turns, so that all see the same moments of the machine: the plain call; two reads of the clock;
  * the wrapper with measuring off, on, and on with sizes, with messages by peer ("one" is a message, a third of "mix" are)
- * or with sites counted as well. "mix" is 12 functions on 8 communicators, windows or files each, in a random order; its plain
+ * or with sites counted as well, or the stack behind them, of eight frames. "mix" is 12 functions on 8 communicators, windows or files each, in a random order; its plain
  * calls are the same calls. Printed as Go's benchmarks are, for benchstat: medians. "over" is a measured call less the
  * plain one and the two reads of the clock: what the profile itself takes.
  */
 #define _GNU_SOURCE
+#include "../caller.h"
 #include "block.h"
 #include "fake_mpi.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { ROUNDS = 401, CALLS = 4096, OBJECTS = 8 };
@@ -73,6 +75,37 @@ static void run_wrapped(void)
 	run(wrapped);
 }
 
+static __attribute__((noinline, noclone)) void run_deep(int frames)
+{
+	if (frames == 0)
+		run_wrapped();
+	else
+		run_deep(frames - 1);
+	__asm__ volatile("" ::: "memory");
+}
+
+static void run_stacks(void)
+{
+	run_deep(6);
+}
+
+/* What the agent's thread says of the code. */
+static void look_at_sites(void)
+{
+	static struct mapped code;
+	struct source_site s;
+	size_t count = 1, made, next = 0;
+	const char *path;
+	uint64_t offset;
+
+	if (code.lines == NULL)
+		mapped_read(&code);
+	while (next = source->sites(next, &s, &count, &made), count == 1)
+		if (s.function != NULL && atomic_load(s.frame) == 0 && mapped_find(&code, s.from, &path, &offset) &&
+		    strstr(path, "/libc") == NULL)
+			atomic_store(s.frame, frame_of(s.from, offset));
+}
+
 static volatile uint64_t sink;
 
 static void run_clock(void)
@@ -102,17 +135,18 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-enum { PLAIN_CALL, CLOCK_READS, OFF, ON, SIZES, PEERS, SITES_TOO, KINDS };
+enum { PLAIN_CALL, CLOCK_READS, OFF, ON, SIZES, PEERS, SITES_TOO, STACKS, KINDS };
 
-static void count_sites(bool on)
+static void count_sites(bool on, bool stacks)
 {
+	calls_state.stacks = stacks;
 	calls_state.sites = on;
 	atomic_store(&calls_state.epoch_at_end, on ? 0 : atomic_load(&calls_state.epoch));
 }
 
 static void measure(const char *name)
 {
-	static const char *const kinds[KINDS] = { "plain", "two_clock_reads", "off", "on", "sizes", "peers", "sites" };
+	static const char *const kinds[KINDS] = { "plain", "two_clock_reads", "off", "on", "sizes", "peers", "sites", "stacks" };
 	static double costs[KINDS][ROUNDS];
 	double median[KINDS];
 
@@ -127,10 +161,17 @@ static void measure(const char *name)
 		calls_state.peers = true;
 		costs[PEERS][i] = timed(run_wrapped, true);
 		calls_state.peers = false;
-		count_sites(true);
+		count_sites(true, false);
 		costs[SITES_TOO][i] = timed(run_wrapped, true);
-		count_sites(false);
+		count_sites(false, false);
 	}
+	/* Afterwards: calls from code whose frame is known take another way. */
+	count_sites(true, true);
+	for (int i = 0; i < ROUNDS; i++) {
+		look_at_sites();
+		costs[STACKS][i] = timed(run_stacks, true);
+	}
+	count_sites(false, false);
 	for (int k = 0; k < KINDS; k++) {
 		qsort(costs[k], ROUNDS, sizeof costs[k][0], by_value);
 		median[k] = costs[k][ROUNDS / 2];
@@ -162,7 +203,7 @@ int main(void)
 		source->object_made(BIND_FILE, (uint64_t)handle_of(FUNCTION_MPI_File_write, o), number++, 0, 2);
 	}
 	calls_state.peers = false;
-	count_sites(false);
+	count_sites(false, false);
 	srand(1);
 	for (int i = 0; i < CALLS; i++) {
 		mix[i].function = (unsigned char)(rand() / 7 % FUNCTION_COUNT);

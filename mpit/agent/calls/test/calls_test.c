@@ -566,6 +566,7 @@ int main(void)
 	test_calls_have_the_place_they_are_made_from();
 	test_places_of_messages_have_their_peers();
 	test_calls_through_a_binding_have_the_programs_place();
+	test_calls_have_their_callers();
 	test_sites_of_threads();
 	test_what_finds_no_place_is_counted_together();
 	puts("tests of the call profile's runtime: 64 passed, 0 failed");

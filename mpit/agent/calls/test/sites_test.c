@@ -171,7 +171,7 @@ void test_calls_through_a_binding_have_the_programs_place(void)
 	atomic_store(s[0]->frame, SITE_HERE);
 	CHECK(binds() == 0 && on(comm, s, 8) == 1 && s[0]->calls == 3);
 #if defined __x86_64__
-	atomic_store(s[0]->frame, frame_bytes);
+	atomic_store(s[0]->frame, SITE_HERE | SITE_BINDING | SITE_FRAME(frame_bytes, 0));
 	for (int i = 0; i < 4; i++)
 		CHECK(binds() == 0);
 	CHECK(binds_too() == 1);
@@ -179,10 +179,84 @@ void test_calls_through_a_binding_have_the_programs_place(void)
 	CHECK(is(s[1], "MPI_Send", 4, 20) && is(s[2], "MPI_Send", 1, 5) && s[1]->from != s[2]->from);
 #endif
 	/* What can't be a frame on this stack. */
-	atomic_store(s[0]->frame, 1u << 30);
+	atomic_store(s[0]->frame, SITE_HERE | SITE_BINDING | SITE_FRAME(0, 64));
 	CHECK(binds() == 0 && on(comm, s, 8) >= 1 && s[0]->calls == 4);
+	atomic_store(s[0]->frame, SITE_HERE | SITE_BINDING | SITE_BY_POINTER | SITE_FRAME(16, 16));
+	CHECK(binds() == 0 && on(comm, s, 8) >= 1 && s[0]->calls == 5); /* no pointer is known without stacks */
 	freed(BIND_COMM, 0x602, comm);
 	count_sites(false);
+}
+
+/* ---- what has called that ---- */
+
+#if defined __x86_64__
+/* As the reader says it of code with frame pointers, as this is. */
+#define WITH_POINTER (SITE_HERE | SITE_BY_POINTER | SITE_FRAME(16, 16))
+
+static __attribute__((noinline, noclone)) int sends_far(int deep)
+{
+	int answer = deep == 0 ? MPI_Send(0, 1, 5, 0x604) : sends_far(deep - 1);
+
+	__asm__ volatile("" ::: "memory");
+	return answer;
+}
+
+static __attribute__((noinline, noclone)) int sends_from_elsewhere(void)
+{
+	return sends_far(0) + 1;
+}
+
+static void *calls_with_their_callers(void *unused)
+{
+	uint32_t comm = make(BIND_COMM, 0x604);
+	const struct source_site *s[8];
+	uint64_t all = 0;
+
+	calls_state.stacks = true;
+	count_sites(true);
+	CHECK(sends_far(0) == 0 && on(comm, s, 8) == 1 && s[0]->of == 0 && s[0]->deeper);
+	for (int i = 0; i < 3; i++) {
+		look();
+		for (size_t k = 1; k < told_count; k++)
+			if (told[k].object == comm && i < 2)
+				atomic_store(told[k].frame, WITH_POINTER);
+		CHECK(sends_far(1) == 0);
+	}
+	/* One at the place itself; then as much of the stack as was known, of which no part counts twice. */
+	CHECK(on(comm, s, 8) == 3 && s[0]->of == 0 && s[1]->of == s[0]->number && s[2]->of == s[1]->number);
+	CHECK(is(s[0], "MPI_Send", 1, 5) && is(s[1], "MPI_Send", 1, 5) && is(s[2], "MPI_Send", 2, 10));
+	CHECK(s[1]->from != s[0]->from && s[2]->from != s[1]->from);
+
+	CHECK(sends_from_elsewhere() == 1 && on(comm, s, 8) == 4 && s[3]->of == s[0]->number && s[3]->from != s[1]->from);
+
+	/* Where there is no room for more callers it counts at the last one. */
+	for (int i = 0; i < 2 * (int)SITES; i++) {
+		look();
+		for (size_t k = 1; k < told_count; k++)
+			if (told[k].object == comm)
+				atomic_store(told[k].frame, WITH_POINTER);
+		CHECK(sends_far(i % 14) == 0);
+	}
+	look();
+	for (size_t i = 1; i < told_count; i++)
+		if (told[i].object == comm) {
+			all += told[i].calls;
+			CHECK(told[i].of < told[i].number);
+		}
+	CHECK(all == 5 + 2 * SITES && told[0].calls == 0 && calls_thread.block->sites_used <= SITES_MOST / 2 + 1);
+	freed(BIND_COMM, 0x604, comm);
+	count_sites(false);
+	calls_state.stacks = false;
+	return unused;
+}
+#endif
+
+/* In a thread, whose table has room. */
+void test_calls_have_their_callers(void)
+{
+#if defined __x86_64__
+	in_a_thread(calls_with_their_callers, NULL);
+#endif
 }
 
 /* ---- bounds ---- */

@@ -141,6 +141,7 @@ void test_an_object_freed_while_it_is_sent_on(void);
 void test_calls_have_the_place_they_are_made_from(void);
 void test_places_of_messages_have_their_peers(void);
 void test_calls_through_a_binding_have_the_programs_place(void);
+void test_calls_have_their_callers(void);
 void test_what_finds_no_place_is_counted_together(void);
 void test_sites_of_threads(void);
 
