@@ -33,7 +33,8 @@ PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # make test compiles as make exporter does: what is in the exporter, and all that it depends on, is compiled once.
 GO_VET := CGO_ENABLED=0 $(GO) vet -trimpath
-GO_TEST := CGO_ENABLED=0 $(GO) test -trimpath -vet=off
+# Without what a debugger reads, linking takes half as long.
+GO_TEST := CGO_ENABLED=0 $(GO) test -trimpath -vet=off -ldflags=-w
 
 TEST_PARTS := test-small test-unit test-e2e
 TEST_TIMEOUT ?= 60m
@@ -157,6 +158,13 @@ test-race: ## not in make test, but in CI: the unit tests again, under the race 
 test-bench:
 	@out=$$($(GO_TEST) -short -run '^$$' -bench . -benchtime 1x \
 		$$(git grep -l --untracked '^func Benchmark' -- '*_test.go' ':!test/' | xargs -n 1 dirname | sort -u | sed 's,^,./,') 2>&1) || { echo "$$out" >&2; exit 1; }
+
+# They take as long as a third of make test, most of it the compiler's.
+.PHONY: test-instrumented
+test-instrumented: build ## not in make test, but in CI: the agent's tests and jobs again, under the sanitizers and valgrind
+	@$(MAKE) --no-print-directory $(PARALLEL) --output-sync -C mpit/agent test-instrumented GO='$(GO)' VERSION='$(VERSION)'
+	cd test && MPIT_TEST_BUILT=1 MPIT_TEST_INSTRUMENTED=1 $(GO_TEST) -count=1 -timeout $(TEST_TIMEOUT) -run 'Memcheck|Saniti|CompiledAsPackages' \
+		./e2e ./fixture
 
 .PHONY: test-agent
 test-agent:

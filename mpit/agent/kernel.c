@@ -14,6 +14,9 @@
 
 /* A reading takes some tens of microseconds, on a core that is the program's. */
 #define READ_EVERY_NS 3000000000u
+/* Of a young program two readings are wanted soon: the times before MPI_Init are in each. */
+#define YOUNG_NS 10000000000u
+#define READ_EVERY_YOUNG_NS 500000000u
 /* Where so many threads sleep is asked: it is most of what a reading takes. */
 #define THREADS_ASKED 4
 /* A look at all descriptors. */
@@ -284,7 +287,7 @@ void kernel_read(struct kernel *k, const struct source_calls *calls, struct kern
 		out->threads[i].core_ns = out->threads[i].queue_ns = UINT64_MAX;
 	if (now < k->next || filter_came())
 		return;
-	k->next = now + READ_EVERY_NS;
+	k->next = now + (calls->threads[0].observed_ns < YOUNG_NS ? READ_EVERY_YOUNG_NS : READ_EVERY_NS);
 	out->read = true;
 	for (size_t i = 0; i < calls->thread_count; i++) {
 		const struct source_thread *t = &calls->threads[i];

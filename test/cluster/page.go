@@ -130,6 +130,13 @@ type exporters struct {
 	ranks    int                  // of a node
 	clock    func() time.Duration // model time
 	gone     *atomic.Bool         // they don't answer any more; nil: they always do
+	shown    *shown               // nil: nobody asks for it
+}
+
+// shown is what is on pages beside the machine's jobs, and what was.
+type shown struct {
+	lines atomic.Int64
+	hung  atomic.Int64 // number of a job whose ranks can't go on; 0: none
 }
 
 // exporter is that of node i.
@@ -142,7 +149,11 @@ func (e exporters) exporter(i int) http.Handler {
 		e.machine.advance(e.clock())
 		places, now := e.machine.shown(i)
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_, _ = w.Write(e.page(places, now)) // who has gone needs none
+		page := e.page(places, now)
+		if e.shown != nil {
+			page = e.shown.add(page, places)
+		}
+		_, _ = w.Write(page) // who has gone needs none
 	})
 }
 
@@ -182,6 +193,20 @@ func (e exporters) page(places []place, now time.Duration) []byte {
 		}
 	}
 	return text
+}
+
+// add says of the job that hangs what its node's exporter does.
+func (s *shown) add(page []byte, places []place) []byte {
+	for _, p := range places {
+		if int64(p.job.number) != s.hung.Load() || p.index != 0 {
+			continue
+		}
+		page = fmt.Appendf(page, "mpit_job_verdict_info{jobid=%[1]q,user=\"user%[2]d\",state=\"deadlock\",rank=\"\",node=\"\"} 1\n"+
+			"mpit_call_running_info{%[3]s,function=\"MPI_Recv\",comm=\"MPI_COMM_WORLD\"} 1\n", strconv.Itoa(p.job.number),
+			p.job.number%20, p.labels(0))
+	}
+	s.lines.Add(int64(bytes.Count(page, []byte("\n"))))
+	return page
 }
 
 // append writes the series of a rank, or of the node.

@@ -92,3 +92,11 @@ func expectNoReports(tb testing.TB, reports string) {
 		}
 	}
 }
+
+// OnlyInstrumented skips a test that make test leaves to make test-instrumented.
+func OnlyInstrumented(tb testing.TB) {
+	tb.Helper()
+	if os.Getenv("MPIT_TEST_INSTRUMENTED") == "" {
+		tb.Skip("make test-instrumented")
+	}
+}

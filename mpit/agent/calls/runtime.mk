@@ -58,7 +58,8 @@ test-calls-threads: $(BUILD)/calls-run-threads
 test-calls-memory: $(BUILD)/calls-run-plain
 	FEW_TURNS=1 $(MEMCHECK) $<
 
-test: test-calls-circles test-calls-plain test-calls-sanitized test-calls-threads test-calls-memory
+test: test-calls-circles test-calls-plain
+test-instrumented: test-calls-sanitized test-calls-threads test-calls-memory
 
 # What a call costs. Optimised as the library is, with as many cells.
 $(BUILD)/bench-calls: calls/test/bench_calls.c calls/test/fake_mpi.c $(CALLS_RUN_NEEDS)

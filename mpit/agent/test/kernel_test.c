@@ -94,6 +94,11 @@ void test_what_the_kernel_says_of_threads(void)
 		CHECK(look(&k, &calls).threads[1].in[0] == '\0');
 	}
 	/* Not before it is time again. */
+	CHECK(k.next < monotonic_ns() + 500000001); /* soon, while the program is young */
+	calls.threads[0].observed_ns = 11000000000;
+	before = monotonic_ns();
+	look(&k, &calls);
+	CHECK(k.next >= before + 3000000000);
 	kernel_read(&k, &calls, &says);
 	CHECK(!says.read && says.threads[0].core_ns == UINT64_MAX && says.threads[1].in[0] == '\0');
 
