@@ -189,6 +189,10 @@ test-engines: build ## what other servers answer to rules, alerts and panels, be
 bench-cluster: build ## what the exporters of a cluster whose jobs come and go cost a Prometheus (BENCH_NODES=100 BENCH_RANKS=16 of each, BENCH_LOAD=80 %, BENCH_EXEC=--calls, BENCH_SPEED=8, BENCH_MINUTES=25, BENCH_AGENT=1: an agent and a receiver, too)
 	cd test && $(GO) test ./cluster -run '^$$' -bench Cluster -benchtime 1x -timeout 0 -v
 
+.PHONY: bench-scale
+bench-scale: build ## what a Prometheus, agents with a ruler, VictoriaMetrics and Thanos need at three sizes (BENCH_ENGINES=directories with their programs, BENCH_SCALE=125,250,500 nodes, BENCH_RANKS=32 of each, BENCH_MINUTES=5, BENCH_SPEED=8)
+	cd test && $(GO) test ./cluster -run '^$$' -bench Scale -benchtime 1x -timeout 0 -v
+
 .PHONY: bench-disk
 bench-disk: build ## what three sites need on a Prometheus' disk, written by promtool in simulated time, and how far docs/capacity.md's formula is off (BENCH_NODES=4 BENCH_RANKS=2 of each, BENCH_HOURS=4, BENCH_EXEC=--calls)
 	cd test && $(GO) test ./cluster -run '^$$' -bench Disk -benchtime 1x -timeout 0 -v

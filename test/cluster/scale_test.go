@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
@@ -65,6 +67,7 @@ func BenchmarkScale(b *testing.B) {
 		sizes = "125,250,500"
 	}
 	for _, w := range watchers {
+		var points []needs
 		for nodes := range strings.SplitSeq(sizes, ",") {
 			b.Run(w.name+"/"+nodes, func(b *testing.B) {
 				n, err := strconv.Atoi(nodes)
@@ -77,13 +80,50 @@ func BenchmarkScale(b *testing.B) {
 				e := exporters{machine: machine, template: template, ranks: ranks, shown: &shown{},
 					clock: func() time.Duration { return before + time.Since(started)*time.Duration(speed) }}
 				s.discovery = e.serve(b)
-				s.measure(b, w.start(b, s), e, minutes)
+				points = append(points, s.measure(b, w.start(b, s), e, minutes))
 			})
+		}
+		for _, of := range []struct {
+			what string
+			is   func(needs) float64
+		}{
+			{"cores", func(n needs) float64 { return n.cores }},
+			{"MiB", func(n needs) float64 { return n.memory }},
+			{"seconds of rules a minute", func(n needs) float64 { return n.rules }},
+		} {
+			if base, slope, off := straight(points, of.is); len(points) > 1 {
+				b.Logf("%s: %.3g %s and %.3g a node, off by %.0f%% at most; 10,000 nodes of 128 ranks: %.3g", w.name, base, of.what,
+					slope, 100*off, base+slope*10000*128/float64(ranks))
+			}
 		}
 	}
 }
 
-func (s scale) measure(b *testing.B, w watcher, e exporters, lasts time.Duration) {
+// needs are what an engine needs for a cluster.
+type needs struct{ nodes, cores, memory, rules float64 }
+
+// straight is the straight line with the least squares of the errors' shares, and the largest share.
+func straight(points []needs, is func(needs) float64) (base, slope, off float64) {
+	var all []blocks
+	for _, p := range points {
+		all = append(all, blocks{bytes: is(p), samples: 1, series: p.nodes})
+	}
+	base, slope = fit(all)
+	for _, p := range points {
+		off = max(off, math.Abs((base+slope*p.nodes)/is(p)-1))
+	}
+	return base, slope, off
+}
+
+func TestStraight(t *testing.T) {
+	cores := func(n needs) float64 { return n.cores }
+	base, slope, off := straight([]needs{{nodes: 1, cores: 5}, {nodes: 2, cores: 7}, {nodes: 4, cores: 11}}, cores)
+	assert.InDeltaSlice(t, []float64{3, 2, 0}, []float64{base, slope, off}, 1e-9)
+	_, _, off = straight([]needs{{nodes: 1, cores: 5}, {nodes: 2, cores: 7.7}, {nodes: 4, cores: 11}}, cores)
+	assert.InDelta(t, 0.05, off, 0.02)
+}
+
+func (s scale) measure(b *testing.B, w watcher, e exporters, lasts time.Duration) needs {
 	time.Sleep(lasts / 3)
 	cpu, rules, samples, begun := w.cpu(b), w.evaluated(b), e.shown.lines.Load(), time.Now()
 	memory := map[string]float64{}
@@ -126,6 +166,7 @@ func (s scale) measure(b *testing.B, w watcher, e exporters, lasts time.Duration
 	b.ReportMetric(rules, "rules-s/min")
 	b.ReportMetric(stored/float64(e.shown.lines.Load()), "B/sample")
 	b.ReportMetric(time.Since(at).Seconds()*float64(s.speed), "s-to-alert")
+	return needs{float64(s.nodes), all, most / (1 << 20), rules}
 }
 
 // hang has the job hang that would go on for longest, as the exporter of its first node would say. It returns which.
