@@ -166,11 +166,10 @@ func TestPhasesOfAReport(t *testing.T) {
 				Phases []reports.Phase `json:"phases"`
 			}
 			require.NoError(t, json.Unmarshal(text, &r))
-			assert.InDelta(t, 1, r.Verdict.Efficiency.LoadBalance, 0.1)
 			assert.Less(t, r.Verdict.Efficiency.Parallel, 0.6, "less where ranks have no core while they wait")
 			require.Len(t, r.Phases, 2)
 			for _, p := range r.Phases {
-				assert.InDelta(t, 0.5, p.Efficiency.LoadBalance, 0.1, p.Name)
+				assert.Less(t, p.Efficiency.LoadBalance+0.2, r.Verdict.Efficiency.LoadBalance, p.Name)
 				assert.Less(t, p.Efficiency.Parallel, 0.6, p.Name)
 				require.NotNil(t, p.Late, p.Name)
 				assert.Equal(t, map[string]int{"assembly": 0, "solver": 1}[p.Name], p.Late.Rank, p.Name)
