@@ -2,11 +2,9 @@ package api
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -46,37 +44,6 @@ type SiteList struct {
 	Sites []Site `json:"sites"` // the five at which most time was waited; none: none is counted, or nothing was waited
 	// Errors say which ranks are missing, and why.
 	Errors []string `json:"errors,omitempty"`
-}
-
-// mostSites is how many sites a list has.
-const mostSites = 5
-
-// mostWaited are the sites of one MPI_COMM_WORLD at which most time was waited.
-func mostWaited(asked []rankSites) []Site {
-	all, known := make([]map[place]*placed, len(asked)), map[caller]*caller{}
-	for i := range asked {
-		all[i] = placesOf(&asked[i], known)
-	}
-	await(all)
-	sum := map[place]*Site{}
-	for _, of := range all {
-		for at, p := range of {
-			if at.comm, at.peer, at.callers = "", 0, nil; sum[at] == nil {
-				sum[at] = &Site{Function: at.function, Kind: at.kind, Object: at.object, Module: at.module,
-					Offset: at.offset, BuildID: at.build}
-			}
-			sum[at].Calls += float64(p.calls)
-			sum[at].Waited += time.Duration(p.waited).Seconds()
-		}
-	}
-	sites := []Site{}
-	for _, at := range slices.SortedFunc(maps.Keys(sum), comparePlaces) {
-		if sum[at].Waited > 0 {
-			sites = append(sites, *sum[at])
-		}
-	}
-	slices.SortStableFunc(sites, func(a, b Site) int { return cmp.Compare(b.Waited, a.Waited) })
-	return sites[:min(len(sites), mostSites)]
 }
 
 // withSites has an answer made of the sites of the one MPI_COMM_WORLD that is meant. failed is of ranks without.

@@ -325,7 +325,7 @@ uint32_t frame_of(uintptr_t from, uint64_t offset)
 	struct rules r;
 
 	if (!frame_rules(from, offset, &r) || r.saved != -(int64_t)sizeof from || r.pointer > 0 || r.pointer < -MOST_SAVED ||
-	    (r.base != STACK_POINTER && r.base != FRAME_POINTER))
+	    r.offset % 8 != 0 || r.pointer % 8 != 0 || (r.base != STACK_POINTER && r.base != FRAME_POINTER))
 		return SITE_HERE;
 	return SITE_HERE | SITE_FRAME(r.offset, -r.pointer) | (r.base == FRAME_POINTER ? SITE_BY_POINTER : 0);
 }

@@ -147,7 +147,6 @@ struct source_site {
 #define SITE_FRAME(bytes, saved) ((uint32_t)(bytes) / 8 << 3 | (uint32_t)(saved) / 8 << 17)
 #define SITE_FRAME_BYTES(frame) (((frame) >> 3 & 0x3fff) * 8)
 #define SITE_FRAME_SAVED(frame) (((frame) >> 17) * 8)
-#define SITE_FRAME_MOST (0x3fffu * 8)
 
 struct source {
 	uint32_t version; /* SOURCE_VERSION; stands first for ever */

@@ -72,7 +72,7 @@ struct site {
 	_Atomic uint64_t key;                 /* that of the cell; 0: unused */
 	_Atomic uint64_t calls, ticks, bytes;
 	_Atomic uint32_t frame; /* the reader's: source.h, source_site */
-	uint32_t number;
+	uint32_t number;        /* among all threads'; the owner's */
 };
 
 #define SITE_PEER(rank) ((uint32_t)(rank) ^ 1u << 31)

@@ -4,7 +4,7 @@
  *
  * Side by side, in turns, so that all see the same moments of the machine: the plain call; two reads of the clock;
  * the wrapper with measuring off, on, and on with sizes, with messages by peer ("one" is a message, a third of "mix" are)
- * or with sites counted as well, or the stack behind them, of eight frames. "mix" is 12 functions on 8 communicators, windows or files each, in a random order; its plain
+ * or with sites counted as well, or the stack behind them, of ten frames. "mix" is 12 functions on 8 communicators, windows or files each, in a random order; its plain
  * calls are the same calls. Printed as Go's benchmarks are, for benchstat: medians. "over" is a measured call less the
  * plain one and the two reads of the clock: what the profile itself takes.
  */
