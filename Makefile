@@ -159,7 +159,7 @@ test-bench:
 	@out=$$($(GO_TEST) -short -run '^$$' -bench . -benchtime 1x \
 		$$(git grep -l --untracked '^func Benchmark' -- '*_test.go' ':!test/' | xargs -n 1 dirname | sort -u | sed 's,^,./,') 2>&1) || { echo "$$out" >&2; exit 1; }
 
-# They take as long as a third of make test, most of it the compiler's.
+# Most of its time is the compiler's.
 .PHONY: test-instrumented
 test-instrumented: build ## not in make test, but in CI: the agent's tests and jobs again, under the sanitizers and valgrind
 	@$(MAKE) --no-print-directory $(PARALLEL) --output-sync -C mpit/agent test-instrumented GO='$(GO)' VERSION='$(VERSION)'

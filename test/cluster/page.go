@@ -130,11 +130,11 @@ type exporters struct {
 	ranks    int                  // of a node
 	clock    func() time.Duration // model time
 	gone     *atomic.Bool         // they don't answer any more; nil: they always do
-	shown    *shown               // nil: nobody asks for it
+	served   *served              // nil: nobody asks for it
 }
 
-// shown is what is on pages beside the machine's jobs, and what was.
-type shown struct {
+// served is what is on pages beside the machine's jobs, and what was.
+type served struct {
 	lines atomic.Int64
 	hung  atomic.Int64 // number of a job whose ranks can't go on; 0: none
 }
@@ -150,8 +150,8 @@ func (e exporters) exporter(i int) http.Handler {
 		places, now := e.machine.shown(i)
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 		page := e.page(places, now)
-		if e.shown != nil {
-			page = e.shown.add(page, places)
+		if e.served != nil {
+			page = e.served.add(page, places)
 		}
 		_, _ = w.Write(page) // who has gone needs none
 	})
@@ -196,7 +196,7 @@ func (e exporters) page(places []place, now time.Duration) []byte {
 }
 
 // add says of the job that hangs what its node's exporter does.
-func (s *shown) add(page []byte, places []place) []byte {
+func (s *served) add(page []byte, places []place) []byte {
 	for _, p := range places {
 		if int64(p.job.number) != s.hung.Load() || p.index != 0 {
 			continue

@@ -77,7 +77,7 @@ func BenchmarkScale(b *testing.B) {
 				const before = 386 * time.Hour
 				machine.advance(before)
 				started := time.Now()
-				e := exporters{machine: machine, template: template, ranks: ranks, shown: &shown{},
+				e := exporters{machine: machine, template: template, ranks: ranks, served: &served{},
 					clock: func() time.Duration { return before + time.Since(started)*time.Duration(speed) }}
 				s.discovery = e.serve(b)
 				points = append(points, s.measure(b, w.start(b, s), e, minutes))
@@ -125,7 +125,7 @@ func TestStraight(t *testing.T) {
 
 func (s scale) measure(b *testing.B, w watcher, e exporters, lasts time.Duration) needs {
 	time.Sleep(lasts / 3)
-	cpu, rules, samples, begun := w.cpu(b), w.evaluated(b), e.shown.lines.Load(), time.Now()
+	cpu, rules, samples, begun := w.cpu(b), w.evaluated(b), e.served.lines.Load(), time.Now()
 	memory := map[string]float64{}
 	for time.Since(begun) < lasts*2/3 {
 		time.Sleep(time.Second)
@@ -134,7 +134,7 @@ func (s scale) measure(b *testing.B, w watcher, e exporters, lasts time.Duration
 		}
 	}
 	took := time.Since(begun).Seconds() * float64(s.speed)
-	ingested, all, most := float64(e.shown.lines.Load()-samples)/took, 0.0, 0.0
+	ingested, all, most := float64(e.served.lines.Load()-samples)/took, 0.0, 0.0
 	for part, now := range w.cpu(b) {
 		share := (now - cpu[part]) / took
 		b.Logf("%s: %.4f s of CPU a second, %.2f us a sample, %.0f MiB", part, share, share/ingested*1e6, memory[part]/(1<<20))
@@ -164,7 +164,7 @@ func (s scale) measure(b *testing.B, w watcher, e exporters, lasts time.Duration
 	b.ReportMetric(all/ingested*1e6, "cpu-us/sample")
 	b.ReportMetric(most/(1<<20), "MiB")
 	b.ReportMetric(rules, "rules-s/min")
-	b.ReportMetric(stored/float64(e.shown.lines.Load()), "B/sample")
+	b.ReportMetric(stored/float64(e.served.lines.Load()), "B/sample")
 	b.ReportMetric(time.Since(at).Seconds()*float64(s.speed), "s-to-alert")
 	return needs{float64(s.nodes), all, most / (1 << 20), rules}
 }
@@ -180,7 +180,7 @@ func (e exporters) hang() (jobid string) {
 			}
 		}
 	}
-	e.shown.hung.Store(int64(longest.number))
+	e.served.hung.Store(int64(longest.number))
 	return strconv.Itoa(longest.number)
 }
 
