@@ -41,7 +41,7 @@ func (p *placed) add(calls, inside, bytes int64) {
 	p.bytes += bytes
 }
 
-const maxFrames = 32 // of a stack; agents have half as many
+const maxFrames = 16 // of what has called a place; agents have no more
 
 // cLibrary is the file that has called a program's main, or a thread's function. Agents look no further.
 var cLibrary = regexp.MustCompile(`/(libc\.so\.|libc-2\.|ld-musl-)[^/]*$`)
