@@ -58,7 +58,8 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 	case len(elsewhere) > 0:
 		v.Text += fmt.Sprintf(", %d %s not", len(elsewhere), plural(len(elsewhere), "is", "are"))
 		if silent := slices.DeleteFunc(elsewhere, func(r *Rank) bool { return !r.silent() }); len(silent) > 0 {
-			v.Text += fmt.Sprintf("; %s %s not answer", ranksOf(silent), plural(len(silent), "does", "do"))
+			v.Text += fmt.Sprintf("; %s %s", ranksOf(silent), plural(len(silent), doesNotAnswer,
+				"do not answer, as if they were stopped"))
 		}
 	}
 	return true

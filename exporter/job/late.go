@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/units"
@@ -161,11 +160,8 @@ func lateRank(by *Rank, why string, share float64) LateRank {
 }
 
 // late finds the rank that others wait for: of the members of a communicator in its collectives, or else of all by what
-// it doesn't wait. nil: none stands out, or the job has just started, with ranks that come one after the other.
+// it doesn't wait. nil: none stands out.
 func (r *Report) late(part []*Rank) (worst *late) {
-	if r.hasJustStarted() {
-		return nil
-	}
 	for _, found := range []*late{r.lateOnOne(part), r.lateBy(part, (*Rank).Useful, true),
 		r.lateBy(part, (*Rank).Busy, false)} {
 		if found != nil && (worst == nil || worst.Share < Late && found.Share > worst.Share &&
@@ -174,14 +170,6 @@ func (r *Report) late(part []*Rank) (worst *late) {
 		}
 	}
 	return worst
-}
-
-// starting is how long ranks of a job may take to come, one after the other.
-const starting = 2 * time.Second
-
-// hasJustStarted says that the job runs, and that some of its ranks may have come before the others.
-func (r *Report) hasJustStarted() bool {
-	return r.Job.Ended == nil && r.Job.Started != nil && r.Time.Sub(*r.Job.Started) < starting
 }
 
 // standsOut is which of some ranks has lost clearly less time than all others, and how much the mean one has lost

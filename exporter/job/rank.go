@@ -211,11 +211,13 @@ func (r *Rank) isIn(c *api.CallUnderWay) bool {
 	})
 }
 
+const doesNotAnswer = "does not answer, as if it were stopped"
+
 // does is what a rank does that others wait for.
 func (r *Rank) does() string {
 	switch {
 	case r.silent():
-		return "does not answer, as if it were stopped"
+		return doesNotAnswer
 	case r.ended():
 		return "has ended"
 	}

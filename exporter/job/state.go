@@ -40,7 +40,7 @@ const (
 	Communication = "communication" // much of their time, and no rank is late
 	Idle          = "idle"          // ranks neither compute nor communicate
 	Healthy       = "healthy"
-	Unknown       = "unknown" // nothing was observed
+	Unknown       = "unknown" // nothing was observed, or not for long enough
 )
 
 // State is what is to be said of a job in a word, and how. Each is said the same on the page, in top, reports, alerts

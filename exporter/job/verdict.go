@@ -29,10 +29,26 @@ func (r *Report) verdict() Verdict {
 		v.Text = "ranks wait for messages, and what their other threads do isn't known"
 	case len(observed) == 0:
 		v.Text = "nothing is known of its time: no MPI call has been measured (exec --calls)"
+	case r.hasJustStarted():
+		v.Text = "its ranks have just started"
 	default:
 		r.divide(observed, &v)
 	}
 	return v
+}
+
+// starting is how long it isn't said where time goes: ranks come one after the other, and what the kernel knows of them
+// is read twice before it says whether one that isn't on a core waits for one.
+const starting = 3 * time.Second
+
+// hasJustStarted says that the job runs, and that its time so far may say nothing. One that began in the future is of
+// another clock.
+func (r *Report) hasJustStarted() bool {
+	if r.Job.Ended != nil || r.Job.Started == nil {
+		return false
+	}
+	age := r.Time.Sub(*r.Job.Started)
+	return age >= 0 && age < starting
 }
 
 // observed are the ranks whose time says something: not those that were observed for a moment, and not those in which
@@ -118,7 +134,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		v.State, v.Text = LateRanks, v.Text+late
 	case 1-useful <= r.from(Communication, 1-Efficient) || len(part) > 2 && use.losing < 2:
 		v.State, v.Text = Healthy, Healthy+": "+v.Text+late
-	case v.Late == nil && !r.hasJustStarted() && use.known && share >= r.from(LateInTurn, Late) &&
+	case v.Late == nil && use.known && share >= r.from(LateInTurn, Late) &&
 		call.isSlow() && r.isOf(call, part):
 		v.State = LateInTurn
 		v.Text += fmt.Sprintf("; %s of the time is waiting%s, for a different rank each time", units.Percent(share), where)
@@ -132,7 +148,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		case late != "":
 		case in != "":
 			late = "; " + in
-		case len(part) == 1 || r.hasJustStarted():
+		case len(part) == 1:
 		case len(r.Ranks) < r.Job.WorldSize:
 			late = fmt.Sprintf(", and none of the %d ranks that are observed, of %d, is late", len(r.Ranks), r.Job.WorldSize)
 		case e.LoadBalance < Efficient:
@@ -247,7 +263,7 @@ func (r *Report) Believe(said *Verdict) {
 		r.crashed(v)
 		v.Late = nil
 		return
-	case said == nil && v.Efficiency == nil:
+	case said == nil && (v.Efficiency == nil || v.State == Unknown):
 		return
 	case said == nil:
 		said = &Verdict{State: Communication}

@@ -191,7 +191,7 @@ func TestVerdicts(t *testing.T) {
 			"1 of 2 ranks has been in MPI_Comm_accept on self for 6m40s, 1 is not"},
 		"a stopped rank": {
 			[]Rank{in(0, "MPI_Wait", "", 400), in(1, "MPI_Wait", "", 400), silent}, "", Waits,
-			"2 of 3 ranks have been in MPI_Wait for 6m40s, 1 is not; rank 2 does not answer"},
+			"2 of 3 ranks have been in MPI_Wait for 6m40s, 1 is not; rank 2 does not answer, as if it were stopped"},
 		"two of many elsewhere": {
 			append([]Rank{in(20, "MPI_Recv", "rows", 3), in(21, "", "", 0)}, many(19)...), "", Waits,
 			"19 of 21 ranks have been in MPI_Barrier on halo for 5m0s, 2 are not"},

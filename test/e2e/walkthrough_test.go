@@ -58,6 +58,9 @@ func TestWalkthroughs(t *testing.T) {
 				if strings.Contains(said[i+1], "got a core for") {
 					continue // other tests have left it none, and the exporter says so
 				}
+				if strings.Contains(said[i+1], "different calls") {
+					continue // the rank was stopped in the few moments in which it has messages for the others
+				}
 				assert.NoError(t, shows(ours.Replace(step.output), strings.TrimPrefix(said[i+1], strconv.Itoa(i)+"\n")),
 					step.commands)
 			}
