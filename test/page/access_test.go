@@ -42,6 +42,7 @@ func axe(t *testing.T) string {
 // In both themes, narrow and wide, axe finds nothing that keeps people out: names, roles, headings, landmarks,
 // contrast.
 func TestAccessibility(t *testing.T) {
+	t.Parallel()
 	server := suite.Exporter(t)
 	r := mpittest.NewJob(2).Ranks[1]
 	require.NoError(t, r.Connect(t.Context(), server.Socket))

@@ -48,6 +48,7 @@ var several = []answers.Job{{ID: "4710", Kind: answers.Hung, Ranks: 8}, {ID: "47
 // Every job has its sentence and its bar. The page opens on the first, and its address leads to any of them, with the
 // order of its calls.
 func TestSeveralJobs(t *testing.T) {
+	t.Parallel()
 	address := pretend(t, several...)
 	u := startBrowser(t).open(t, address)
 	u.await(`document.querySelectorAll("#jobs li").length === 5`)
@@ -60,6 +61,8 @@ func TestSeveralJobs(t *testing.T) {
 	u.await(`document.getElementById("job-title").textContent === "Job 4710 · stencil"`)
 	u.await(`document.querySelector("#under-way-table tbody").rows[0].innerText.replace(/\s+/g, " ") === "6m52s MPI_Allreduce on residual 0–4, 6–7 7 ranks stencil+0x12ab"`)
 
+	// It is looked at as long as it has run: a few seconds.
+	u.await(`document.querySelector("#over-time .caption").textContent.startsWith("Now all ranks have been in one call")`)
 	u.part("another one", func(t *testing.T) {
 		u.script(`[...document.querySelectorAll("#jobs a")][1].click()`)
 		u.await(`document.getElementById("verdict").textContent.includes("for rank 2 on node7") && document.getElementById("under-way").hidden`)
@@ -80,7 +83,7 @@ func TestSeveralJobs(t *testing.T) {
 		u.script(`location.reload()`)
 		u.await(`document.querySelectorAll("#call-table tbody tr").length === 6`)
 		assert.True(t, slices.IsSorted(functions()), "the address says so")
-		u.await(`document.getElementById("job-title").textContent === "Job 4711 · stencil"`)
+		u.await(`document.getElementById("job-title").textContent === "Job 4711 · stencil" && document.getElementById("bar-legend").textContent.endsWith("in the last 5 s")`)
 	})
 	u.part("searched", func(*testing.T) {
 		u.script(`document.getElementById("variables-shown").open = true; document.getElementById("filter").focus()`)
@@ -91,7 +94,7 @@ func TestSeveralJobs(t *testing.T) {
 	})
 	u.part("one that has ended", func(*testing.T) {
 		u.navigate(address + "#jobid=4700&world=1&user=ada")
-		u.await(`document.getElementById("verdict").textContent.includes("without MPI_Finalize") && document.getElementById("bar-legend").textContent.endsWith("since the job began")`)
+		u.await(`document.getElementById("verdict").textContent.includes("without MPI_Finalize") && document.getElementById("over-time").hidden && document.getElementById("bar-legend").textContent.endsWith("since the job began")`)
 	})
 	u.part("one that nobody knows", func(*testing.T) {
 		u.navigate(address + "#jobid=1&world=1&user=ada")
@@ -102,6 +105,7 @@ func TestSeveralJobs(t *testing.T) {
 
 // At first sight each kind of job has its state, and where and in which rank, also in the narrowest window.
 func TestFirstGlance(t *testing.T) {
+	t.Parallel()
 	waiting := "6 of 8 ranks have waited in MPI_Barrier on MPI_COMM_WORLD for 3m for rank 3 on node7, which reads from pipe"
 	jobs := append(several[:len(several):len(several)],
 		answers.Job{ID: "4714", Kind: job.Waits, Ranks: 8, Text: waiting},
@@ -129,6 +133,7 @@ func TestFirstGlance(t *testing.T) {
 
 // Of sixty jobs the page says how many need attention, finds one, and shows what has been clicked; a name may be long.
 func TestManyJobs(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("a-long-name-of-a-job", 7)
 	jobs := []answers.Job{{ID: "4000", Kind: answers.Hung, Ranks: 2}, {ID: long, Kind: answers.Imbalanced, Ranks: 4}}
 	for i := range 58 {
@@ -148,6 +153,7 @@ func TestManyJobs(t *testing.T) {
 
 // Heat strips and their tables keep nobody out.
 func TestAccessibilityOfStrips(t *testing.T) {
+	t.Parallel()
 	u := startBrowser(t).open(t, pretend(t, several...), command(cdppage.SetBypassCSP,
 		cdppage.SetBypassCSPParams{Enabled: true}))
 	u.script(axe(t))
@@ -156,10 +162,14 @@ func TestAccessibilityOfStrips(t *testing.T) {
 		u.await(fmt.Sprintf(`document.getElementById("job-title").textContent === "Job %s · stencil"`, job.ID))
 		u.await(`document.getElementById("at").textContent !== ""`)
 		u.script(`document.querySelectorAll("#live figure:not([hidden]) details:not([open]) summary").forEach((s) => s.click())`)
-		for _, c := range []struct {
+		looks := []struct {
 			theme string
 			width int64
-		}{{"light", 1280}, {"dark", 800}, {"light", 400}} {
+		}{{"light", 400}, {"dark", 800}, {"light", 1280}}
+		if i > 1 {
+			looks = looks[:1] // the checker takes seconds
+		}
+		for _, c := range looks {
 			t.Run(fmt.Sprintf("%s, %s, %d pixels", job.Kind, c.theme, c.width), func(t *testing.T) {
 				require.NoError(t, chromedp.Do(u.ctx, theme(c.theme), chromedp.EmulateViewport(c.width, 900)))
 				u.keepsNobodyOut(t, c.width)
@@ -173,6 +183,7 @@ func TestAccessibilityOfStrips(t *testing.T) {
 
 // One late rank of a thousand is seen, though a pixel has several ranks, and the page has no element for each of them.
 func TestThousandRanks(t *testing.T) {
+	t.Parallel()
 	u := startBrowser(t).open(t, pretend(t, answers.Job{ID: "4711", Kind: answers.Imbalanced, Ranks: 1000}))
 	u.await(`/^Now rank 625 is 9\d % useful, the others 3\d % to 3\d %\.$/.test(document.querySelector("#over-time .caption").textContent)`)
 	u.await(inStrip("over-time", 225.2, "--useful-ramp", high))

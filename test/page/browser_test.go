@@ -93,7 +93,9 @@ func (b *browser) prepare(t testing.TB, address string, before ...step) *tab {
 	u := &tab{t: t, ctx: ctx, origin: at.Scheme + "://" + at.Host + "/"}
 	require.NoError(t, chromedp.Listen(ctx, u.notice))
 	u.do(command(network.Enable, network.EnableParams{}), command(log.Enable, cdp.Empty{}),
-		command(cdppage.Enable, cdppage.EnableParams{}))
+		command(cdppage.Enable, cdppage.EnableParams{}),
+		// Each tab is as if it were the one in front: tests run beside one another.
+		command(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}))
 	u.do(before...)
 	return u
 }

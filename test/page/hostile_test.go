@@ -63,6 +63,7 @@ func hostileRank() mpittest.Config {
 
 // What ranks call their things is shown, and is nothing but text.
 func TestHostileNamesStayText(t *testing.T) {
+	t.Parallel()
 	server := suite.Exporter(t)
 	r := mpittest.New(hostileRank())
 	require.NoError(t, r.Connect(t.Context(), server.Socket))

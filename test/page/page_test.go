@@ -83,41 +83,44 @@ func samePage(t *testing.T, u *tab, server *harness.Exporter, run *harness.Run, 
 // Of a job of which one rank waits and the other is in no call the page says who is late and where the others wait, in
 // words, in the bar, in the tables and in the strips.
 func TestPageOfAJobThatWaits(t *testing.T) {
+	t.Parallel()
 	server := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "profile_stuck.c", Args: []string{harness.HoldDir},
 		Socket: server.Socket, Exec: []string{"--calls"}})
 	run.AtHold(t, "late", 1)
 	u := startBrowser(t).open(t, server.URL("/"))
 	u.await(`document.getElementById("verdict").textContent.includes("for rank 1 on ")`)
-	u.await(`document.querySelector("#bar svg").getAttribute("aria-label") === "50 % useful, 50 % waiting, 0 % communication"`)
-	u.await(`/^useful 50 %waiting( for late ranks)? 50 %communication 0 %in the last /.test(document.getElementById("bar-legend").textContent)`)
+	// The whole run has the first second, too, in which the ranks started.
+	u.await(`/^(4[5-9]|50) % useful, (4[5-9]|50) % waiting, [0-9] % communication$/.test(document.querySelector("#bar svg").getAttribute("aria-label"))`)
+	u.await(`/^useful (4[5-9]|50) %waiting( for late ranks)? (4[5-9]|50) %communication [0-9] %/.test(document.getElementById("bar-legend").textContent)`)
 	assert.Regexp(t, "^(late rank|waiting): job "+run.ID+" · profile_stuck", evaluate[string](u, "document.title"))
 	assert.True(t, evaluate[bool](u, `document.getElementById("jobs").hidden`), "one job's sentence isn't there twice")
 	u.await(`document.querySelector("#rank-table tbody").rows[0].textContent.startsWith("1")`)
 	assert.Equal(t, []string{"MPI_Barrier on halo: 0", "(in no long call): 1"}, evaluate[[]string](u, `
 		[...document.querySelectorAll("#under-way-table tbody tr")].map((row) => row.cells[1].innerText + ": " + row.cells[2].innerText)`))
-	u.await(`document.querySelector("#functions .caption").textContent === "MPI_Barrier on halo: 100 % of the time of rank 0, 0 % of rank 1."`)
+	u.await(`/^MPI_Barrier on halo: (9[0-9]|100) % of the time of rank 0, 0 % of rank 1.$/.test(document.querySelector("#functions .caption").textContent)`)
 	u.part("a rank that has been in a call for ten seconds is red, the late one blue", func(*testing.T) {
-		u.await(`document.querySelector("#over-time .caption").textContent === "Now 1 rank has been in one call for more than 10 s; rank 1 is 100 % useful."`)
+		u.await(`/^Now 1 rank has been in one call for more than 10 s; rank 1 is (9[0-9]|100) % useful.$/.test(document.querySelector("#over-time .caption").textContent)`)
 		u.await(inStrip("over-time", 10, "--hung", high) + " && " + inStrip("over-time", 30, "--useful-ramp", high))
 	})
 	u.part("a cell is read out, by keyboard", func(*testing.T) {
 		u.script(`document.querySelector("#over-time canvas").focus()`)
 		u.key(kb.Home)
 		u.key(kb.ArrowDown)
-		u.await(`/^Rank 1 at ..:..:..: 100 % useful$/.test(document.querySelector("#over-time .readout").textContent)`)
+		u.await(`/^Rank 1 at ..:..:..: (9[0-9]|100) % useful$/.test(document.querySelector("#over-time .readout").textContent)`)
 		u.key(kb.Escape)
 		u.await(`document.querySelector("#over-time .readout").textContent === ""`)
 	})
 	u.part("as a table", func(t *testing.T) {
 		u.script(`document.querySelectorAll("#over-time summary, #functions summary").forEach((s) => s.click())`)
 		u.await(`document.querySelector("#over-time tbody").rows.length === 2`)
-		assert.Equal(t, []string{"MPI_Barrier on halo|0|100 %", "MPI_Barrier on halo|1|0 %"}, evaluate[[]string](u, `
-			[...document.querySelectorAll("#functions tbody tr")].slice(0, 2).map((row) => [...row.cells].map((c) => c.textContent).join("|"))`))
+		assert.Regexp(t, `^MPI_Barrier on halo\|0\|(9[0-9]|100) %\nMPI_Barrier on halo\|1\|0 %$`, evaluate[string](u, `
+			[...document.querySelectorAll("#functions tbody tr")].slice(0, 2).map((row) => [...row.cells].map((c) => c.textContent).join("|")).join("\n")`))
 	})
 	u.part("since the job began", func(*testing.T) {
 		u.script(`document.getElementById("whole").click()`)
 		u.await(`document.getElementById("bar-legend").textContent.endsWith("since the job began") && location.hash === "#whole=1"`)
+		u.until(u.t, func() bool { return u.asked("window=0") > 0 })
 	})
 	run.Release(t, "late")
 	run.AtHold(t, "done")
@@ -150,6 +153,7 @@ func inStrip(figure string, y float64, ramp, end string) string {
 
 // The page shows what /metrics shows, of the rank that is chosen.
 func TestPageOfARealJob(t *testing.T) {
+	t.Parallel()
 	server, run := standing(t)
 	u := startBrowser(t).open(t, server.URL("/"))
 	samePage(t, u, server, run, 0)
@@ -218,6 +222,7 @@ func TestPageOfARealJob(t *testing.T) {
 
 // Everything can be reached with Tab, in the order in which it is read; what is a choice of many is one stop.
 func TestKeyboard(t *testing.T) {
+	t.Parallel()
 	server, _ := standing(t)
 	u := startBrowser(t).open(t, server.URL("/"))
 	u.await(`!document.getElementById("categories").hidden`)

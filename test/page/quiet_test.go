@@ -48,6 +48,7 @@ func simulated(t *testing.T, flags ...string) *harness.Exporter {
 
 // A page that nobody sees, or that is paused, asks for nothing; it goes on where it was. Another page is the clock.
 func TestPageRests(t *testing.T) {
+	t.Parallel()
 	server := simulated(t)
 	b := startBrowser(t)
 	u, clock := b.open(t, server.URL("/")), b.open(t, server.URL("/"))
@@ -87,6 +88,7 @@ func tick(t *testing.T, u *tab, times int) {
 
 // The exporter may go and come back: the page says so, keeps what it has, and goes on by itself.
 func TestExporterGoesAndComes(t *testing.T) {
+	t.Parallel()
 	server := simulated(t)
 	var address atomic.Value
 	address.Store(server.Address)
@@ -116,6 +118,7 @@ func TestExporterGoesAndComes(t *testing.T) {
 
 // The page works behind a proxy that gives the exporter a path of its own.
 func TestPageBehindAPath(t *testing.T) {
+	t.Parallel()
 	server := simulated(t)
 	front := httptest.NewServer(http.StripPrefix("/nodes/7",
 		httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: server.Address})))
@@ -128,6 +131,7 @@ func TestPageBehindAPath(t *testing.T) {
 
 // The page works with TLS and a password, as --web.config.file sets them.
 func TestPageWithTLSAndAPassword(t *testing.T) {
+	t.Parallel()
 	dir := suite.Dir(t)
 	file := func(name string, content []byte) string {
 		path := filepath.Join(dir, name)
@@ -170,6 +174,7 @@ func TestPageWithTLSAndAPassword(t *testing.T) {
 
 // Without scripts the links are there, and what the page is for.
 func TestPageWithoutScripts(t *testing.T) {
+	t.Parallel()
 	server := simulated(t)
 	u := startBrowser(t).open(t, server.URL("/"), command(emulation.SetScriptExecutionDisabled,
 		emulation.SetScriptExecutionDisabledParams{Value: true}))
@@ -184,6 +189,7 @@ func TestPageWithoutScripts(t *testing.T) {
 
 // With nobody there it says what to do.
 func TestEmptyNode(t *testing.T) {
+	t.Parallel()
 	server := suite.Exporter(t)
 	u := startBrowser(t).open(t, server.URL("/"))
 	u.chooseInterval("1")

@@ -17,6 +17,7 @@ import (
 // The page that exec --report leaves says who is late, asks no other host for anything, and keeps nobody out: names,
 // roles, headings, landmarks, contrast, in both themes, narrow and wide. -update makes its picture.
 func TestReportPage(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(suite.Dir(t), "report.html")
 	program := suite.Compile(t, "stencil", "report", "mpicc.openmpi", "-O2",
 		filepath.Join(suite.Root(), "examples", "calls", "stencil.c"), "-lm")

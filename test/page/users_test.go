@@ -35,6 +35,7 @@ func connectAs(t *testing.T, uid int, r *mpittest.Rank, socket string) {
 
 // Two users claim one job and rank: each is a job of its own on the page, with its own figures.
 func TestTwoUsersClaimOneRank(t *testing.T) {
+	t.Parallel()
 	if syscall.Geteuid() != 0 {
 		t.Skip("not tested: only root can be another user")
 	}

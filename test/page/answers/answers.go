@@ -117,7 +117,7 @@ func (j *Job) report(began time.Time) object {
 		}
 	}
 	r := object{"format": 2, "time": time.Now(), "job": job, "verdict": j.verdict(useful, most), "ranks": ranks,
-		"seconds": seconds, "whole": j.Kind == Broken, "levels": []object{
+		"seconds": seconds, "whole": j.Kind == Broken || j.Kind == Hung, "levels": []object{
 			{"metric": "mpit_pml_ob1_unexpected_msgq_length", "labels": object{"comm": "grid"}, "unit": "{message}",
 				"most": 31, "rank": j.late()},
 			{"metric": "mpit_mpool_hugepage_bytes_allocated", "unit": "By", "most": 48 << 20, "rank": 0}}}

@@ -68,7 +68,7 @@ async function show(report) {
   const key = keyOf(report.job);
   if (!state.past.has(key)) state.past.set(key, new Past());
   const past = state.past.get(key);
-  past.add(report);
+  if (!inAddress().whole) past.add(report);
   byId("job").hidden = false;
   const title = `${report.verdict.state}: job ${plain(nameOf(report.job))} – MPI_T exporter`;
   if (document.title !== title) document.title = title;

@@ -11,6 +11,9 @@ const stuckFor = 10;
 // slack is how many milliseconds without a report are no gap.
 const slack = 1000;
 
+// longest is of how many seconds a report may be: the exporter's window of a job with long steps.
+const longest = 120;
+
 export class Past {
   constructor() {
     this.index = new Map(); // rank's number and dup → its place in each moment
@@ -19,11 +22,12 @@ export class Past {
     this.measured = false; // something has been seen
   }
 
-  // add takes in a report of a short time. What no report tells of is a gap.
+  // add takes in a report of a short time, which may be all that a job has had yet. What no report tells of is a gap.
   add(report) {
     const time = Date.parse(report.time);
     const last = this.moments.at(-1)?.time ?? time - 1;
-    if (report.whole || time <= last) return;
+    const short = !report.whole || (!report.job.ended && report.seconds > 0 && report.seconds <= longest);
+    if (!short || time <= last) return;
     if (time - last > 1000 * report.seconds + slack && this.moments.length > 0)
       this.moments.push({ time: (time + last) / 2, of: new Float32Array() });
     for (const r of report.ranks) {
