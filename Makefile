@@ -32,8 +32,7 @@ LDFLAGS := -s -w -X $(INFO).Version=$(VERSION) -X $(INFO).Revision=$(REVISION) -
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # make test compiles as make exporter does: what is in the exporter, and all that it depends on, is compiled once.
-GO_VET := CGO_ENABLED=0 $(GO) vet -trimpath
-# Without what a debugger reads, linking takes half as long.
+# Without what a debugger reads, linking takes half as long. What vet says, make lint says, too.
 GO_TEST := CGO_ENABLED=0 $(GO) test -trimpath -vet=off -ldflags=-w
 
 TEST_PARTS := test-small test-unit test-e2e
@@ -98,10 +97,10 @@ demo: ## a real 4-rank MPI job and its page at http://localhost:10093/ until Ctr
 	bash -c '$(MAKE) --no-print-directory build 2> >(grep -v "Error 130$$" >&2)' && scripts/demo
 
 .PHONY: test
-test: ## everything: formatting, unit tests, the agent's tests, whole jobs with Open MPI and MPICH
+test: ## formatting, unit tests, the agent's tests, whole jobs with Open MPI and MPICH
 	@scripts/install-deps test
 	@start=$$(date +%s); $(MAKE) --no-print-directory build && \
-	for part in $(TEST_PARTS); do scripts/step "make $$part" $(MAKE) --no-print-directory $$part || exit 1; done && \
+	for part in $(TEST_PARTS); do scripts/step "make $$part" $(MAKE) --no-print-directory -o build $$part || exit 1; done && \
 	echo "everything passed in $$((($$(date +%s) - start) / 60)) min"
 
 .PHONY: test-distributions
@@ -120,29 +119,25 @@ test-format:
 	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		test -z "$$files" || { echo "gofmt these (make fmt): $$files" >&2; exit 1; }
 	@scripts/lint-docs
-	$(GO_VET) ./...
-	cd test && $(GO_VET) ./...
 
 # Most of these use one core: they run beside one another.
 .PHONY: test-small
 test-small: build
-	@$(MAKE) --no-print-directory $(PARALLEL) --output-sync test-agent test-packages test-format test-bench test-unit-file
+	@$(MAKE) --no-print-directory $(PARALLEL) --output-sync -o build test-agent test-format test-unit-file
 
 # What systemd makes of the unit in examples/systemd.
 .PHONY: test-unit-file
 test-unit-file: build
 	@scripts/check-unit
 
-# The packages, in a copy of this machine's file system.
 .PHONY: test-packages
-test-packages: build
+test-packages: build ## not in make test, but in CI: the packages, in a copy of this machine's file system
 	@scripts/test-packages
 
 .PHONY: test-dist
 test-dist: ## not in make test, but in CI: a release made twice, in two directories: the same files (TEST_DIST_ARCHES: this machine's)
 	@DIST_ARCHES='$(TEST_DIST_ARCHES)' scripts/test-dist
 
-# test-format has vetted everything.
 .PHONY: test-unit
 test-unit: build
 	MPIT_TEST_BUILT=1 $(GO_TEST) -timeout $(TEST_TIMEOUT) ./...
@@ -155,15 +150,15 @@ test-race: ## not in make test, but in CI: the unit tests again, under the race 
 
 # Each benchmark once: not for its figures, but so that it is known to run. Of packages without one nothing need be linked.
 .PHONY: test-bench
-test-bench:
+test-bench: ## not in make test, but in CI: each benchmark once
 	@out=$$($(GO_TEST) -short -run '^$$' -bench . -benchtime 1x \
 		$$(git grep -l --untracked '^func Benchmark' -- '*_test.go' ':!test/' | xargs -n 1 dirname | sort -u | sed 's,^,./,') 2>&1) || { echo "$$out" >&2; exit 1; }
 
 # Most of its time is the compiler's.
-.PHONY: test-instrumented
-test-instrumented: build ## not in make test, but in CI: the agent's tests and jobs again, under the sanitizers and valgrind
+.PHONY: test-builds
+test-builds: build ## not in make test, but in CI: other builds: under the sanitizers and valgrind, as packages compile, beside release 0.1.0
 	@$(MAKE) --no-print-directory $(PARALLEL) --output-sync -C mpit/agent test-instrumented GO='$(GO)' VERSION='$(VERSION)'
-	cd test && MPIT_TEST_BUILT=1 MPIT_TEST_INSTRUMENTED=1 $(GO_TEST) -count=1 -timeout $(TEST_TIMEOUT) -run 'Memcheck|Saniti|CompiledAsPackages' \
+	cd test && MPIT_TEST_BUILT=1 MPIT_TEST_BUILDS=1 $(GO_TEST) -count=1 -timeout $(TEST_TIMEOUT) -run 'Memcheck|Saniti|FixtureIsSound|CompiledAsPackages|VersionSkew' \
 		./e2e ./fixture
 
 .PHONY: test-agent
@@ -171,12 +166,12 @@ test-agent:
 	@$(MAKE) --no-print-directory $(PARALLEL) -C mpit/agent test GO='$(GO)' VERSION='$(VERSION)'
 
 # Most of these tests, which are real jobs, wait most of the time, for launchers or for what is to be
-# seen on a page: four of a package run beside each other (t.Parallel), and e2e beside the other packages, one at a time.
+# seen on a page: five of a package run beside each other (t.Parallel), and e2e beside the other packages, one at a time.
 # What dashboards show of jobs is compared with what these did, so that dashboards come last, when e2e has nearly ended.
 E2E_PACKAGES := ./e2e ./fixture ./page ./cluster ./conformance ./node
 .PHONY: test-e2e
 test-e2e: build
-	cd test && MPIT_TEST_BUILT=1 $(GO_TEST) -count=1 -p 2 -parallel 4 -timeout $(TEST_TIMEOUT) $(E2E_PACKAGES) \
+	cd test && MPIT_TEST_BUILT=1 $(GO_TEST) -count=1 -p 2 -parallel 5 -timeout $(TEST_TIMEOUT) $(E2E_PACKAGES) \
 		$$($(GO) list ./... | grep -v /dashboards$$) ./dashboards
 
 # ENGINES: directories with their programs, separated by colons. Of those that are missing it says so.

@@ -28,9 +28,9 @@ func TestAgent(t *testing.T) {
 			receiver := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Rules: faster(t, 20),
 				Flags: []string{"--web.enable-remote-write-receiver"}})
 			agent := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server,
-				Exporters: []*harness.Exporter{exporter}, Interval: time.Second, Agent: agentFlag(t, server),
+				Exporters: []*harness.Exporter{exporter}, Agent: agentFlag(t, server),
 				More: strings.ReplaceAll(block(t, "agent.yml"), "http://central:9090", receiver.URL())})
-			direct := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Interval: time.Second,
+			direct := suite.PrometheusWith(t, harness.PrometheusConfig{Server: server,
 				Exporters: []*harness.Exporter{exporter}})
 
 			run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "traffic.c", Socket: exporter.Socket,

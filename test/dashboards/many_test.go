@@ -16,11 +16,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/test/harness"
 )
 
-// A job of more than a thousand ranks stays readable: graphs have no more series than their legends have room for, heat
+// A job of hundreds of ranks stays readable: graphs have no more series than their legends have room for, heat
 // maps no more rows than there are pixels, and tables no more rows than there are ranks.
 func TestManyRanks(t *testing.T) {
 	t.Parallel()
-	const nodes, ofNode = 8, 128
+	const nodes, ofNode = 4, 128
 	const ranks = nodes * ofNode
 	// Their windows hold several scrapes, and they cost less than this machine has.
 	rules := suite.RulesInSeconds(t)[:1]

@@ -69,7 +69,7 @@ func observe(t *testing.T) []site {
 	third := suite.Exporter(t)
 	var sites []site
 	for _, server := range harness.PrometheusServers(t) {
-		s := newSite(suite.PrometheusWith(t, harness.PrometheusConfig{Server: server, Interval: time.Second,
+		s := newSite(suite.PrometheusWith(t, harness.PrometheusConfig{Server: server,
 			Rules: suite.RulesInSeconds(t), Exporters: []*harness.Exporter{one, two, third}, Scrape: besides(t)}))
 		s.server, s.from = server, from
 		sites = append(sites, s)
@@ -89,10 +89,6 @@ func observe(t *testing.T) []site {
 		scraped(fmt.Sprintf(`count(last_over_time(mpit_object_info{jobid=%q, name="residual"}[10m]))`, run.ID), 2)
 	}
 	begun := time.Now()
-
-	waits := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "profile_stuck.c", Args: []string{harness.HoldDir},
-		Socket: one.Socket, ID: stuck, Exec: []string{"--calls"}})
-	waits.AtHold(t, "late", 1)
 
 	traffic := harness.Job{
 		MPI: openmpi, Program: "traffic.c", Args: []string{fmt.Sprint(rounds), "1000", harness.HoldDir},
@@ -148,6 +144,10 @@ func observe(t *testing.T) []site {
 	tour := suite.Run(t, harness.Job{MPI: harness.MPICH(t), Program: "tour.c", Args: []string{harness.HoldDir},
 		Socket: one.Socket, ID: mpich})
 	tour.AtHold(t, "made")
+
+	waits := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "profile_stuck.c", Args: []string{harness.HoldDir},
+		Socket: one.Socket, ID: stuck, Exec: []string{"--calls"}})
+	waits.AtHold(t, "late", 1)
 
 	scraped(fmt.Sprintf(`count(mpit_rank_up{jobid=%q} == 1)`, mpich), 2)
 	scraped(fmt.Sprintf(`count(mpit_pcontrol_level{jobid=%q} == 7)`, phases), 2)

@@ -102,16 +102,16 @@ func TestAlerts(t *testing.T) {
 	limited.Signal(t, syscall.SIGHUP)
 	sick[1].Do(t, "set pvar buffers percentage - 0.95")
 	sick[1].Do(t, "set pvar pool highwatermark - 97")
-	sick[1].Do(t, "set pvar credits lowwatermark - 0")
 	sick[2].Do(t, "set pvar unexpected_messages highwatermark - 20000")
 	cvar(t, far, 0, "set", "--jobid=sick", "--rank=3", "knob=7")
 
-	// First, as it lasts no longer than 15 seconds.
+	// First, as these last no longer than 15 seconds.
 	fires("MPITSeriesDropped", harness.Labels{"instance": limited.Address, "reason": "variable_over_limit"},
 		"the reason is variable_over_limit")
-	fires("MPIRankGone", harness.Labels{"jobid": "gone", "reason": "lost"}, "rank 0 on "+near.Address)
+	sick[1].Do(t, "set pvar credits lowwatermark - 0")
 	fires("MPIResourceLowWatermark", harness.Labels{"jobid": "sick", "metric": "mpit_credits_lowwatermark"},
 		"rank 1 on "+near.Address+" had nothing left of mpit_credits_lowwatermark")
+	fires("MPIRankGone", harness.Labels{"jobid": "gone", "reason": "lost"}, "rank 0 on "+near.Address)
 	fires("MPIUnexpectedQueueLong", harness.Labels{"jobid": "queue"},
 		"rank 1 on "+near.Address+" (communicator backlog) has 12k messages")
 	fires("MPIUnexpectedHighWatermark", harness.Labels{"jobid": "sick"},

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"encoding/json"
@@ -28,10 +29,10 @@ type Prometheus struct {
 // PrometheusConfig is what a Prometheus is to do.
 type PrometheusConfig struct {
 	Server    PrometheusServer // none: the installed one, with classic histograms
-	Rules     []string         // files, evaluated every second
-	Exporters []*Exporter      // scraped twice a second as job "mpit"
+	Rules     []string         // files
+	Exporters []*Exporter      // scraped as job "mpit"
 	Discovery string           // pattern of files with more targets of that job; none if empty
-	Interval  time.Duration    // of scrapes and evaluations, instead of half a second and one
+	Interval  time.Duration    // of scrapes and evaluations, instead of a second
 	Data      string           // directory of the storage, instead of one of its own
 	Agent     string           // the flag with which it only scrapes and sends; empty: it is a server
 	Flags     []string         // of its command line, beside the usual ones
@@ -95,7 +96,7 @@ func version(tb testing.TB, binary string) (major, minor int) {
 	return minor / 100, minor % 100
 }
 
-// Prometheus starts one that scrapes an exporter twice a second as job "mpit", and waits until it is ready.
+// Prometheus starts one that scrapes an exporter as job "mpit", and waits until it is ready.
 func (s *Suite) Prometheus(tb testing.TB, exporter *Exporter) *Prometheus {
 	tb.Helper()
 	return s.PrometheusWith(tb, PrometheusConfig{Exporters: []*Exporter{exporter}})
@@ -122,16 +123,12 @@ func (s *Suite) PrometheusWith(tb testing.TB, c PrometheusConfig) *Prometheus {
 	for _, exporter := range c.Exporters {
 		addresses = append(addresses, exporter.Address)
 	}
-	scrape, evaluation := 500*time.Millisecond, time.Second
-	if c.Interval != 0 {
-		scrape, evaluation = c.Interval, c.Interval
-	}
-	text := fmt.Sprintf(`global: {scrape_interval: %[3]dms, scrape_timeout: %[3]dms, evaluation_interval: %[4]dms, `+
-		`external_labels: {%[5]s}}
+	text := fmt.Sprintf(`global: {scrape_interval: %[3]dms, scrape_timeout: %[3]dms, evaluation_interval: %[3]dms, `+
+		`external_labels: {%[4]s}}
 scrape_configs:
   - job_name: mpit
 %[1]s    static_configs: [{targets: [%[2]s]}]
-`, c.Server.scrape, quoted(addresses), scrape.Milliseconds(), evaluation.Milliseconds(), c.Labels)
+`, c.Server.scrape, quoted(addresses), cmp.Or(c.Interval, time.Second).Milliseconds(), c.Labels)
 	if c.Discovery != "" {
 		text += fmt.Sprintf("    file_sd_configs: [{files: [%s]}]\n", quoted([]string{c.Discovery}))
 	}

@@ -93,10 +93,10 @@ func expectNoReports(tb testing.TB, reports string) {
 	}
 }
 
-// OnlyInstrumented skips a test that make test leaves to make test-instrumented.
-func OnlyInstrumented(tb testing.TB) {
+// OnlyOtherBuilds skips a test of other builds than make build's, which make test leaves to make test-builds.
+func OnlyOtherBuilds(tb testing.TB) {
 	tb.Helper()
-	if os.Getenv("MPIT_TEST_INSTRUMENTED") == "" {
-		tb.Skip("make test-instrumented")
+	if os.Getenv("MPIT_TEST_BUILDS") == "" {
+		tb.Skip("make test-builds")
 	}
 }
