@@ -33,9 +33,9 @@ PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # make test compiles as make exporter does: what is in the exporter, and all that it depends on, is compiled once.
 # Without what a debugger reads, linking takes half as long. What vet says, make lint says, too.
-GO_TEST := CGO_ENABLED=0 $(GO) test -trimpath -vet=off -ldflags=-w
+GO_TEST := CGO_ENABLED=0 $(GO) test -trimpath -vet=off -ldflags='-s -w'
 
-TEST_PARTS := test-small test-unit test-e2e
+TEST_PARTS := test-small test-e2e
 TEST_TIMEOUT ?= 60m
 SOAK_SECONDS ?= 600
 DIST_ARCHES ?= amd64 arm64
@@ -123,7 +123,7 @@ test-format:
 # Most of these use one core: they run beside one another.
 .PHONY: test-small
 test-small: build
-	@$(MAKE) --no-print-directory $(PARALLEL) --output-sync -o build test-agent test-format test-unit-file
+	@$(MAKE) --no-print-directory $(PARALLEL) --output-sync -o build test-unit test-agent test-format test-unit-file
 
 # What systemd makes of the unit in examples/systemd.
 .PHONY: test-unit-file
