@@ -171,6 +171,10 @@ func TestNothingIsSaidAtTheStart(t *testing.T) {
 		behind := *r
 		behind.Ranks, behind.Time = slices.Clone(ranks), began.Add(-time.Hour)
 		assert.Equal(t, LateRanks, behind.verdict().State, "by another clock")
+		gone := *r
+		gone.Ranks = slices.Clone(ranks)
+		gone.Ranks[1].State, gone.Ranks[1].End = "ended", "lost"
+		assert.Equal(t, Crashed, gone.verdict().State, "that is said at once")
 		over := &Report{Ranks: ranks, Calls: []Call{call}, Job: Job{WorldSize: 2, Ended: new(time.Time)}}
 		assert.Equal(t, LateRanks, over.verdict().State)
 	}
