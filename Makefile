@@ -35,7 +35,7 @@ PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 # Without what a debugger reads, linking takes half as long. What vet says, make lint says, too.
 GO_TEST := CGO_ENABLED=0 $(GO) test -trimpath -vet=off -ldflags='-s -w'
 
-TEST_PARTS := test-small test-e2e
+TEST_PARTS := test-without-jobs test-e2e
 TEST_TIMEOUT ?= 60m
 SOAK_SECONDS ?= 600
 DIST_ARCHES ?= amd64 arm64
@@ -121,8 +121,8 @@ test-format:
 	@scripts/lint-docs
 
 # Most of these use one core: they run beside one another.
-.PHONY: test-small
-test-small: build
+.PHONY: test-without-jobs
+test-without-jobs: build
 	@$(MAKE) --no-print-directory $(PARALLEL) --output-sync -o build test-unit test-agent test-format test-unit-file
 
 # What systemd makes of the unit in examples/systemd.

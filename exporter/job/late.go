@@ -314,6 +314,7 @@ type usage struct {
 	away   float64 // share of time in which all neither compute nor communicate; 0: one does, or it isn't known
 	losing int     // ranks that lose time in MPI
 	known  bool    // how long all were without a core
+	young  bool    // of one that isn't known yet
 }
 
 // usageOf takes the shares from which on ranks have no core and are idle.
@@ -336,7 +337,8 @@ func usageOf(part []*Rank, queued, idleFrom float64) usage {
 		if 1-of.Useful() >= noted {
 			u.losing++
 		}
-		u.known = u.known && of.CPU != nil && of.CPU.Queue != nil
+		queues := of.CPU != nil && of.CPU.Queue != nil
+		u.known, u.young = u.known && queues, u.young || queues && of.young
 	}
 	if starved {
 		u.short, u.got = part, got

@@ -183,6 +183,30 @@ func TestWhereTimeGoes(t *testing.T) {
 	}
 }
 
+// A state that goes on, below what makes it begin, says the share that there is.
+func TestNoCoreGoesOn(t *testing.T) {
+	for was, want := range map[string]string{"": "healthy: 100 % useful",
+		NoCore: "2 ranks got a core for 85 % of the time in which they could run"} {
+		r := &Report{Ranks: []Rank{collectives(0, 0).kernel(85, 15), collectives(1, 0).kernel(85, 15)}, was: was}
+		assert.Equal(t, want, r.verdict().Text)
+	}
+}
+
+// Of a young job whose ranks lose time it isn't known yet whether they only wait for a core.
+func TestYoungRanksMayWaitForACore(t *testing.T) {
+	ended := time.Unix(2000, 0)
+	for _, c := range []struct {
+		young bool
+		ended *time.Time
+		want  string
+	}{{true, nil, Unknown}, {false, nil, Communication}, {true, &ended, Communication}} {
+		ranks := []Rank{collectives(0, 50).kernel(50, 0), collectives(1, 50).kernel(50, 0)}
+		ranks[0].young = c.young
+		r := &Report{Ranks: ranks, Job: Job{Ended: c.ended}}
+		assert.Equal(t, c.want, r.verdict().State, "%+v", c)
+	}
+}
+
 // What the kernel says of an interval is its part of totals; what was not known before it isn't.
 func TestSinceOfCores(t *testing.T) {
 	at := func(after, core, read float64, queue *float64) *Report {

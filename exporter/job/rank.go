@@ -237,7 +237,7 @@ func (r *Rank) outside() string {
 	_, queueKnown := r.ready()
 	away := len(r.Threads) > 0 && r.Threads[0].Call == nil && r.Threads[0].Moved >= Waiting.Seconds()
 	switch {
-	case r.got() < 1:
+	case r.queued() >= queued:
 		return fmt.Sprintf("got a core for %s of the time in which it could run", units.Percent(r.got()))
 	case off && r.CPU.GPU:
 		return "is off the CPU, perhaps on its GPU"
@@ -298,10 +298,10 @@ func (r *Rank) onCore() (share float64, known bool) {
 	return *on / r.Time.Sum(), true
 }
 
-// got is the share of the time in which it could run that a rank had a core; 1 if it hardly had to wait for one, or
+// got is the share of the time in which it could run that a rank had a core; 1 if it never had to wait for one, or
 // nothing is known of that.
 func (r *Rank) got() float64 {
-	if c := r.CPU; r.queued() >= queued && c.Thread != nil {
+	if c := r.CPU; r.queued() > 0 && c.Thread != nil {
 		return *c.Thread / (*c.Thread + *c.Queue)
 	}
 	return 1

@@ -30,15 +30,16 @@ func (r *Report) verdict() Verdict {
 	case len(observed) == 0:
 		v.Text = "nothing is known of its time: no MPI call has been measured (exec --calls)"
 	case r.hasJustStarted():
-		v.Text = "its ranks have just started"
+		v.Text = justStarted
 	default:
 		r.divide(observed, &v)
 	}
 	return v
 }
 
-// starting is how long it isn't said where time goes: ranks come one after the other, and what the kernel knows of them
-// is read twice before it says whether one that isn't on a core waits for one.
+const justStarted = "its ranks have just started"
+
+// starting is how long it isn't said where time goes: ranks come one after the other.
 const starting = 3 * time.Second
 
 // hasJustStarted says that the job runs, and that its time so far may say nothing. One that began in the future is of
@@ -134,6 +135,8 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		v.State, v.Text = LateRanks, v.Text+late
 	case 1-useful <= r.from(Communication, 1-Efficient) || len(part) > 2 && use.losing < 2:
 		v.State, v.Text = Healthy, Healthy+": "+v.Text+late
+	case use.young && r.Job.Ended == nil: // whether they only wait for a core is known soon
+		v.State, v.Late, v.Text = Unknown, nil, justStarted
 	case v.Late == nil && use.known && share >= r.from(LateInTurn, Late) &&
 		call.isSlow() && r.isOf(call, part):
 		v.State = LateInTurn
