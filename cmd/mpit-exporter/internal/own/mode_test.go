@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -222,44 +223,34 @@ func TestAwaitEndOfAContext(t *testing.T) {
 
 // TestFinalPush: who waits has been in a push that began after he came, and pushes never overlap.
 func TestFinalPush(t *testing.T) {
-	var began atomic.Int64
-	hold := make(chan struct{})
-	f := pushBy(patience, func(context.Context) error {
-		began.Add(1)
-		<-hold
-		return nil
-	})
-	wait := func() chan struct{} {
-		came, done := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(done)
-			close(came)
+	synctest.Test(t, func(t *testing.T) {
+		var began, done atomic.Int64
+		hold := make(chan struct{})
+		f := pushBy(patience, func(context.Context) error {
+			began.Add(1)
+			<-hold
+			return nil
+		})
+		wait := func() {
 			f.await(t.Context())
-		}()
-		<-came
-		return done
-	}
-	first := wait()
-	require.Eventually(t, func() bool { return began.Load() == 1 }, patience, time.Millisecond)
-	var later []chan struct{}
-	for range 10 {
-		later = append(later, wait())
-	}
-	hold <- struct{}{}
-	<-first
-	require.Eventually(t, func() bool { return began.Load() == 2 }, patience, time.Millisecond)
-	for _, done := range later {
-		select {
-		case <-done:
-			t.Fatal("it was not in the first push")
-		default:
+			done.Add(1)
 		}
-	}
-	close(hold)
-	for _, done := range later {
-		<-done
-	}
-	assert.LessOrEqual(t, began.Load(), int64(3), "a third one only if the last to wait has come during the second")
+		go wait()
+		synctest.Wait()
+		for range 10 {
+			go wait()
+		}
+		synctest.Wait()
+		assert.Equal(t, int64(1), began.Load())
+		hold <- struct{}{}
+		synctest.Wait()
+		assert.Equal(t, int64(1), done.Load(), "the others weren't in the first push")
+		assert.Equal(t, int64(2), began.Load())
+		hold <- struct{}{}
+		synctest.Wait()
+		assert.Equal(t, int64(11), done.Load())
+		assert.Equal(t, int64(2), began.Load(), "all of them were in the second")
+	})
 }
 
 // pushBy is a finalPush that does this.
