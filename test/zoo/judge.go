@@ -80,8 +80,7 @@ func (k *Kind) Judge(d Draw, s Said) Judgement {
 		return Judgement{Silent, "no state"}
 	case k.Healthy():
 		return Judgement{Wrong, "says " + s.State}
-	// With more ranks than cores that is right, whatever else is.
-	case slices.Contains(said, "no core") && !k.Pinned:
+	case k.mayLackCores(s):
 		return Judgement{Right, "no core"}
 	case anyOf(said, k.Also):
 		return Judgement{Silent, "says " + s.State}
@@ -91,8 +90,17 @@ func (k *Kind) Judge(d Draw, s Said) Judgement {
 	return Judgement{Misleading, "says " + s.State}
 }
 
+// mayLackCores is for an answer that the ranks have no core. With more ranks than cores that is right, whatever else is,
+// and which of them got none the kernel knows.
+func (k *Kind) mayLackCores(s Said) bool {
+	return !k.Pinned && slices.Contains(meanings(s.State), "no core")
+}
+
 // JudgeNames says whether an answer names a rank that can't be guilty, which is wrong at any time.
 func (k *Kind) JudgeNames(d Draw, s Said) Judgement {
+	if k.mayLackCores(s) {
+		return Judgement{}
+	}
 	allowed := append(k.ranks(d, k.Name), k.ranks(d, k.May)...)
 	for _, rank := range s.Ranks {
 		if !slices.Contains(allowed, rank) {

@@ -102,6 +102,8 @@ func TestJudge(t *testing.T) {
 		{"no trouble", late, Said{State: "healthy"}, Wrong},
 		{"no core for ranks with a core each", late, Said{State: "no core"}, Misleading},
 		{"no core for more ranks than cores", dead, Said{State: "no core"}, Right},
+		{"no core, and which rank", dead, Said{State: "no core", Ranks: []int{1}}, Right},
+		{"no core for ranks with a core each, and which", late, Said{State: "no core", Ranks: []int{1}}, Wrong},
 		{"today's word", dead, Said{State: "waiting", Text: "tag 123", Ranks: []int{0, 2}}, Right},
 		{"a rank that only waits", dead, Said{State: "deadlock", Text: "tag 123", Ranks: []int{0, 1}}, Wrong},
 		{"healthy", healthy, Said{State: "healthy"}, Right},
