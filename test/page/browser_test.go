@@ -69,6 +69,7 @@ type tab struct {
 	mu       sync.Mutex
 	requests []string // their addresses
 	problems []string // what the console has said, exceptions, dialogs
+	forgiven string   // what is in those that are expected
 }
 
 // open opens an address. When the test ends, nothing must have gone wrong in the page, nor must it have asked anybody
@@ -161,7 +162,9 @@ func (u *tab) notice(event any) {
 func (u *tab) wrong() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	list := append([]string(nil), u.problems...)
+	list := slices.DeleteFunc(slices.Clone(u.problems), func(p string) bool {
+		return u.forgiven != "" && strings.Contains(p, u.forgiven)
+	})
 	for _, address := range u.requests {
 		if !strings.HasPrefix(address, u.origin) {
 			list = append(list, "a request to "+address)
@@ -170,7 +173,8 @@ func (u *tab) wrong() []string {
 	return list
 }
 
-// forgive forgets problems that a test has made on purpose: those with this in them, of which there must be one.
+// forgive is for problems that a test makes on purpose: those with this in them, of which there must be one. A browser
+// may tell of more of them later.
 func (u *tab) forgive(part string) {
 	u.t.Helper()
 	u.until(u.t, func() bool {
@@ -180,7 +184,7 @@ func (u *tab) forgive(part string) {
 	})
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.problems = slices.DeleteFunc(u.problems, func(p string) bool { return strings.Contains(p, part) })
+	u.forgiven = part
 }
 
 // until waits until something has come true in the tab.

@@ -122,9 +122,6 @@ func TestPageOfAJobThatWaits(t *testing.T) {
 		u.await(`document.getElementById("bar-legend").textContent.endsWith("since the job began") && location.hash === "#whole=1"`)
 		u.until(u.t, func() bool { return u.asked("window=0") > 0 })
 	})
-	run.Release(t, "late")
-	run.AtHold(t, "done")
-	run.Finish(t, "done")
 }
 
 // Ends of a ramp of colours: its first two, or its last two.

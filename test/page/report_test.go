@@ -23,7 +23,7 @@ func TestReportPage(t *testing.T) {
 		filepath.Join(suite.Root(), "examples", "calls", "stencil.c"), "-lm")
 	command := append([]string{"mpirun.openmpi", "-n", "4"}, suite.ExecCommand("--report="+file,
 		"--own.dir="+suite.Dir(t), "--calls=sizes,peers")...)
-	result := suite.Start(t, append(command, program, "--steps=40", "--cells=64", "--pause=20", "--slow=2", "--factor=3"),
+	result := suite.Start(t, append(command, program, "--steps=25", "--cells=64", "--pause=20", "--slow=2", "--factor=10"),
 		append(harness.OpenMPI(t).Env(), "MPIT_JOB_ID=1045")).Wait(t)
 	require.Zero(t, result.Status, result.Stderr)
 	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(file))))
