@@ -177,6 +177,7 @@ func TestFaultSecondExporter(t *testing.T) {
 // 256 ranks are connected and scraped without a pause when the exporter is killed: all come back to the next one, and
 // what agents count has not fallen.
 func TestFaultKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
@@ -243,6 +244,7 @@ func TestFaultThousandRanksAtOnce(t *testing.T) {
 // No descriptor is left: that is said once, ranks that are there are served, and when some are free again those that
 // came in vain are taken.
 func TestFaultOutOfDescriptors(t *testing.T) {
+	t.Parallel()
 	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(40)
 	keepConnected(t, e.socket, job.Ranks[0])
@@ -281,6 +283,7 @@ func TestFaultOutOfDescriptors(t *testing.T) {
 
 // With few descriptors from the start ranks are refused, and counted, while there is still room for scrapers.
 func TestFaultFewDescriptors(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command("/bin/sh", "-c", `ulimit -n 64; exec "$0" "$@"`, binary())
 	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	assert.Contains(t, e.log(t), "Few files may be open")
@@ -297,6 +300,7 @@ func TestFaultFewDescriptors(t *testing.T) {
 
 // Nobody reads the log: scrapes go on, what could not be logged is counted, and the end is as it should be.
 func TestFaultBlockedLog(t *testing.T) {
+	t.Parallel()
 	reads, writes, err := os.Pipe()
 	require.NoError(t, err)
 	defer func() { _ = reads.Close() }()
@@ -328,6 +332,7 @@ func TestFaultBlockedLog(t *testing.T) {
 
 // Scrapes that are under way at a SIGTERM get their whole page.
 func TestFaultTerminatedDuringScrape(t *testing.T) {
+	t.Parallel()
 	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(4)
 	for _, r := range job.Ranks {

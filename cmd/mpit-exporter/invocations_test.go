@@ -20,6 +20,7 @@ import (
 // TestInvocations runs what test/invocations.txt has: first mistakes, each of which ends with a status and with a line
 // that says what to do.
 func TestInvocations(t *testing.T) {
+	t.Parallel()
 	dir := mpittest.ShortDir(t)
 	busy := startExporter(t, filepath.Join(dir, "s"))
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

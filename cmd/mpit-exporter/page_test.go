@@ -43,6 +43,7 @@ func startPage(t *testing.T, uid uint32, control string) (cmd *exec.Cmd, address
 // TestPage: the page, and what it asks for, are served to who knows the whole address, until a signal. What may be
 // changed on the control socket can't be from here.
 func TestPage(t *testing.T) {
+	t.Parallel()
 	dir := mpittest.ShortDir(t)
 	e := startExporter(t, filepath.Join(dir, sockets.AgentFile))
 	connect(t, e)
@@ -90,6 +91,7 @@ func TestPage(t *testing.T) {
 // TestPrivateExporter: its port is for scrapers and judges; users see their own jobs on the control socket, and top, list
 // and report ask there by themselves. Operators see all.
 func TestPrivateExporter(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("not tested: only root can be another user")
 	}

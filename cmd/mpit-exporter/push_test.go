@@ -55,6 +55,7 @@ func TestPushOnceAsks(t *testing.T) {
 // TestEndDoesNotWaitForReceivers: one that never answers keeps the exporter from its end for as long as a message may
 // take, and no longer.
 func TestEndDoesNotWaitForReceivers(t *testing.T) {
+	t.Parallel()
 	never := make(chan struct{})
 	receiver, err := otlptest.Start(otlptest.Options{Answer: func(*otlptest.Request) otlptest.Answer {
 		return otlptest.Accept().When(never)
@@ -62,7 +63,7 @@ func TestEndDoesNotWaitForReceivers(t *testing.T) {
 	require.NoError(t, err)
 	defer receiver.Close()
 	cmd := exec.Command(binary())
-	cmd.Env = append(cleanEnviron(), "OTEL_EXPORTER_OTLP_TIMEOUT=500")
+	cmd.Env = append(cleanEnviron(), "OTEL_EXPORTER_OTLP_TIMEOUT=3000")
 	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), sockets.AgentFile), "--otlp.endpoint="+receiver.URL(),
 		"--otlp.protocol=grpc", "--otlp.interval=24h")
 	connect(t, e)

@@ -209,6 +209,7 @@ func settled(t *testing.T, ranks int, args ...string) (e *exporterProcess, job *
 // A thousand scrapers at once: each gets a page, or is told to come again, or is not let in; all of it is counted,
 // and nothing stays.
 func TestScrapersAThousandAtOnce(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
@@ -253,6 +254,7 @@ func TestScrapersAThousandAtOnce(t *testing.T) {
 
 // Scrapers that ask and ask and never read fill their half of what may be under way; elsewhere nobody notices.
 func TestScrapersThatDoNotRead(t *testing.T) {
+	t.Parallel()
 	elsewhere(t)
 	e, _, files, goroutines := settled(t, 64)
 	// one after the other, more than sockets hold the answers of
@@ -277,6 +279,7 @@ func TestScrapersThatDoNotRead(t *testing.T) {
 // Connections that say nothing, begin and say no more, or ask once and stay: their number is bounded, the oldest go,
 // and both their own address and others are served.
 func TestScrapersThatHoardConnections(t *testing.T) {
+	t.Parallel()
 	elsewhere(t)
 	const limit = 64
 	e, _, files, _ := settled(t, 4, "--web.max-connections="+strconv.Itoa(limit))
@@ -314,6 +317,7 @@ func TestScrapersThatHoardConnections(t *testing.T) {
 // Headers without an end, lines without an end, no HTTP at all, bodies that nobody asked for, methods that there are
 // not: an answer that says so, or the end of the connection.
 func TestScrapersThatTalkNonsense(t *testing.T) {
+	t.Parallel()
 	e, _, files, goroutines := settled(t, 4)
 	huge := strings.Repeat("x", 1<<20)
 	for _, test := range []struct {
@@ -385,6 +389,7 @@ func TestScrapersThatGoAway(t *testing.T) {
 // After 4,000 scrapes the exporter has what it had after 1,000: descriptors, goroutines, live memory.
 // MPIT_SOAK_SCRAPES is another number.
 func TestScrapersLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
