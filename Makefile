@@ -155,10 +155,10 @@ test-bench: ## not in make test, but in CI: each benchmark once
 		$$(git grep -l --untracked '^func Benchmark' -- '*_test.go' ':!test/' | xargs -n 1 dirname | sort -u | sed 's,^,./,') 2>&1) || { echo "$$out" >&2; exit 1; }
 
 # Most of its time is the compiler's.
-.PHONY: test-builds
-test-builds: build ## not in make test, but in CI: other builds: under the sanitizers and valgrind, as packages compile, beside release 0.1.0
+.PHONY: test-more
+test-more: build ## not in make test, but in CI: other builds (sanitizers, valgrind, packages' flags, beside release 0.1.0), and what docs walk newcomers through
 	@$(MAKE) --no-print-directory $(PARALLEL) --output-sync -C mpit/agent test-instrumented GO='$(GO)' VERSION='$(VERSION)'
-	cd test && MPIT_TEST_BUILT=1 MPIT_TEST_BUILDS=1 $(GO_TEST) -count=1 -timeout $(TEST_TIMEOUT) -run 'Memcheck|Saniti|FixtureIsSound|CompiledAsPackages|VersionSkew' \
+	cd test && MPIT_TEST_BUILT=1 MPIT_TEST_MORE=1 $(GO_TEST) -count=1 -timeout $(TEST_TIMEOUT) -run 'Memcheck|Saniti|FixtureIsSound|CompiledAsPackages|VersionSkew|Walkthroughs' \
 		./e2e ./fixture
 
 .PHONY: test-agent

@@ -98,7 +98,7 @@ func TestProgramsOfMusl(t *testing.T) {
 // Nor do the flags matter with which distributions compile what they package (these are Fedora's and others'), though
 // they ask for newer features and for functions that musl lacks.
 func TestLibrariesCompiledAsPackages(t *testing.T) {
-	harness.OnlyOtherBuilds(t)
+	harness.LeftToCI(t)
 	t.Parallel()
 	made := pair{filepath.Join(t.TempDir(), "libmpit-agent.so"), suite.Calls()}
 	command := []string{

@@ -189,7 +189,7 @@ func TestTimeOfThreads(t *testing.T) {
 		for _, how := range []string{"beside", "first", "equal"} {
 			t.Run(mpi.Name+"/"+how, func(t *testing.T) {
 				exporter := suite.Exporter(t)
-				run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 2, Program: "serving.c", Args: []string{how, "6"},
+				run := suite.Run(t, harness.Job{MPI: mpi, Ranks: 2, Program: "serving.c", Args: []string{how, "60"},
 					Socket: exporter.Socket, Exec: []string{"--calls"}})
 				now := func() (wait, outside float64) {
 					for _, state := range exporter.Scrape(t).Select("mpit_rank_seconds_total", run.Labels(0)) {
@@ -209,7 +209,6 @@ func TestTimeOfThreads(t *testing.T) {
 				waited, passed := now()
 				assert.InDelta(t, 0, (waited-wait)/2, 0.02, "nothing of the thread that serves")
 				assert.Greater(t, (passed-outside)/2, 0.5, "what is left is a barrier that comes by its lock late")
-				require.Zero(t, run.Finish(t).Status)
 			})
 		}
 	}

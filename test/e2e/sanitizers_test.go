@@ -58,7 +58,7 @@ func TestStormUnderSanitizers(t *testing.T) {
 // uses. The sanitizers have nothing to report that they don't report without the agent: a report changes the status.
 // Of MPICH, UCX's hooks crash ThreadSanitizer without the agent as well.
 func TestSanitizedPrograms(t *testing.T) {
-	harness.OnlyOtherBuilds(t)
+	harness.LeftToCI(t)
 	t.Parallel()
 	for _, sanitizer := range []struct {
 		flags []string

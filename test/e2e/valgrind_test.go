@@ -19,7 +19,7 @@ import (
 // any other error is, if its stack goes through the agent or the profile and what lies below isn't reported without
 // them, too. TestStormUnderMemcheck has objects of all kinds that come and go.
 func TestMemcheck(t *testing.T) {
-	harness.OnlyOtherBuilds(t)
+	harness.LeftToCI(t)
 	t.Parallel()
 	valgrind := harness.Tool(t, "valgrind")
 	exporter := suite.Exporter(t)

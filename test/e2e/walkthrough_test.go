@@ -18,6 +18,7 @@ import (
 // What pages say to newcomers is run as it stands there, in bash, on a machine of its own as far as namespaces make
 // one, and prints what the page shows. "make build" alone is left out: it has been run.
 func TestWalkthroughs(t *testing.T) {
+	harness.LeftToCI(t)
 	t.Parallel()
 	cases := []struct {
 		page, section string
