@@ -21,6 +21,7 @@ import (
 // scrapes itself, and they end there as soon. Mimir and Thanos Receive take
 // the same requests.
 func TestAgent(t *testing.T) {
+	t.Parallel()
 	for _, server := range harness.PrometheusServers(t) {
 		t.Run(server.Name, func(t *testing.T) {
 			t.Parallel()
@@ -149,6 +150,7 @@ func TestHashmod(t *testing.T) {
 
 // What docs/capacity.md has Prometheus leave out is left out, and no rule misses it.
 func TestLeaveOut(t *testing.T) {
+	t.Parallel()
 	exporter := suite.Exporter(t)
 	run := suite.Run(t, harness.Job{MPI: harness.OpenMPI(t), Program: "traffic.c", Socket: exporter.Socket,
 		Args: []string{"50", "100", harness.HoldDir}, Exec: []string{"--calls"}})
