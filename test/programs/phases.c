@@ -1,5 +1,5 @@
 /*
- * phases N: rounds of two phases, each of which is one rank's: MPI_Pcontrol(3), in which rank 0 is away for 250 ms and
+ * phases N: rounds of two phases, each of which is one rank's: MPI_Pcontrol(3), in which rank 0 is away for 500 ms and
  * rank 1 waits for it in MPI_Barrier, and MPI_Pcontrol(4), the other way round.
  */
 #include <mpi.h>
@@ -8,7 +8,7 @@
 
 int main(int argc, char **argv)
 {
-    int rank, phase, n = argc > 1 ? atoi(argv[1]) : 4;
+    int rank, phase, n = argc > 1 ? atoi(argv[1]) : 2;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -17,7 +17,7 @@ int main(int argc, char **argv)
         for (phase = 0; phase < 2; phase++) {
             MPI_Pcontrol(3 + phase);
             if (rank == phase)
-                usleep(250000);
+                usleep(500000);
             MPI_Barrier(MPI_COMM_WORLD);
         }
     MPI_Finalize();
