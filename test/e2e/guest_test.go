@@ -22,6 +22,8 @@ func visit(t *testing.T, exporter *harness.Exporter, job harness.Job, reason str
 	holds ...string) (harness.Result, check) {
 	t.Helper()
 	job.Alone, job.Socket = true, exporter.Socket
+	// The wait is for the exporter, however busy the machine.
+	job.Env = append(slices.Clone(job.Env), "MPIT_AGENT_FINAL_WAIT=60000")
 	run := suite.Run(t, job)
 	for _, name := range holds {
 		run.AtHold(t, name)
@@ -108,9 +110,7 @@ func TestGuestsWithFilters(t *testing.T) {
 			t.Run(mpi.Name+"/"+filter.what, func(t *testing.T) {
 				job := harness.Job{
 					MPI: mpi, Program: "guest.c", Args: []string{filter.what, harness.HoldDir},
-					// With TCP UCX makes sockets in MPI_Finalize. The wait is for the exporter, however busy the
-					// machine.
-					Env: []string{"UCX_TLS=self,sm", "MPIT_AGENT_FINAL_WAIT=60000"},
+					Env: []string{"UCX_TLS=self,sm"}, // with TCP UCX makes sockets in MPI_Finalize
 				}
 				result, end := visit(t, exporter, job, filter.reason, "up", "done")
 				if strings.Contains(result.Stdout, filter.what+" 26") {

@@ -92,11 +92,3 @@ func expectNoReports(tb testing.TB, reports string) {
 		}
 	}
 }
-
-// LeftToCI skips a test that make test leaves to make test-more.
-func LeftToCI(tb testing.TB) {
-	tb.Helper()
-	if os.Getenv("MPIT_TEST_MORE") == "" {
-		tb.Skip("make test-more")
-	}
-}

@@ -162,3 +162,11 @@ func findRoot() (string, error) {
 		dir = up
 	}
 }
+
+// LeftToCI skips a test that make test leaves to make test-more.
+func LeftToCI(tb testing.TB) {
+	tb.Helper()
+	if os.Getenv("MPIT_TEST_MORE") == "" {
+		tb.Skip("make test-more")
+	}
+}
