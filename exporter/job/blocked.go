@@ -33,7 +33,7 @@ func (r *Report) blocked(all []*Rank, v *Verdict) bool {
 	switch {
 	case len(in) == 0 || r.Job.WorldSize <= 1: // it waits for another world
 		return false
-	case !mostly && (len(in) < 2 || 2*len(in) < live && shortest < Hung.Seconds()):
+	case !mostly && (len(in) < 2 || 2*len(in) < live):
 		return false
 	}
 	who := fmt.Sprintf("%d of %d ranks", len(in), live)
@@ -78,7 +78,7 @@ func (r *Report) missing(in, elsewhere []*Rank) (by *Rank) {
 	for _, of := range elsewhere {
 		isOneOfTwo := len(in) == 1 && r.Job.WorldSize == 2 && len(elsewhere) == 1
 		calls := isOneOfTwo || slices.ContainsFunc(onIt, func(c Call) bool { _, has := c.ranks[of.who()]; return has })
-		if !calls || slices.ContainsFunc(in, func(r *Rank) bool { return !r.mayWaitFor(of) }) {
+		if !calls || !of.keepsOthers() || slices.ContainsFunc(in, func(r *Rank) bool { return !r.mayWaitFor(of) }) {
 			continue
 		}
 		if by != nil {
@@ -94,7 +94,7 @@ func (r *Rank) mayWaitFor(by *Rank) bool {
 	return len(r.Threads) == 0 || slices.ContainsFunc(r.Threads, func(t api.Thread) bool {
 		c := t.Call
 		switch {
-		case c == nil || c.Kind == "comm" && c.Comm == "" && len(r.Comms) > 0: // it has members of other worlds
+		case c == nil || isOfOthers(r, c):
 			return false
 		case len(c.Peers) > 0 && !isOfWindow(c.Function):
 			return slices.Contains(c.Peers, by.Rank)
@@ -105,6 +105,23 @@ func (r *Rank) mayWaitFor(by *Rank) bool {
 			return on.ID == c.Comm && (c.Number == 0 || on.Number == nil || *on.Number < c.Number)
 		})
 	})
+}
+
+// keepsOthers says that a rank that isn't blocked may be whom others wait for: it doesn't answer, has ended, or is at
+// work outside MPI. One that makes calls for most of its time, polls, or is in a collective call on a file may wait for
+// another one itself; of one that isn't measured nothing is known.
+func (r *Rank) keepsOthers() bool {
+	if r.silent() || r.ended() {
+		return true
+	}
+	away := false
+	for _, t := range r.Threads {
+		away = away || t.Call == nil && t.Moved >= Waiting.Seconds()
+		if t.Call != nil && isOfAllOfFile(t.Call.Function) {
+			return false
+		}
+	}
+	return r.Time.Sum() > 0 && (away || r.Busy() >= 0.5)
 }
 
 // placeOf is the call that ranks are in, or how many there are.

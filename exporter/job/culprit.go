@@ -110,31 +110,49 @@ func (g *graph) deadlock() (finding, bool) {
 		}
 	}
 	f := finding{state: Deadlock}
-	var most *wait
-	for _, w := range waits {
-		if g.blames(w) && (most == nil || len(w.ranks) > len(most.ranks)) {
-			most = w
-		}
-	}
-	if most == nil {
+	if w, blamed := g.blamed(waits); w == nil {
 		f.text = probably + g.chain(waits)
 	} else {
-		f.ranks = g.first(g.behind(most))
-		f.text = probably + g.isBehind(f.ranks, most)
+		f.ranks = blamed
+		f.text = probably + g.isBehind(blamed, w)
 	}
 	f.text += ", for " + seconds(shortest)
 	return f, true
 }
 
-// blames says that it's known of a collective who should have come: those that have ended or are in MPI_Finalize, or
-// the fewer. Who these are isn't known where not all members are seen.
-func (g *graph) blames(w *wait) bool {
-	if w.call.Number == 0 {
-		return false
+// blamed are the ranks that should have come to a collective, and that one, of which most wait for them: those that
+// never come, or else those that most of its members have outrun. nil: that isn't known, or is said of several.
+func (g *graph) blamed(waits []*wait) (most *wait, ranks []int) {
+	for _, blames := range []func(w *wait) bool{g.isLeft, g.isOutrun} {
+		for _, w := range waits {
+			if w.call.Number == 0 || !blames(w) {
+				continue
+			}
+			first := g.first(g.behind(w))
+			if most != nil && !slices.Equal(first, ranks) {
+				return nil, nil
+			}
+			if most == nil || len(w.ranks) > len(most.ranks) {
+				most, ranks = w, first
+			}
+		}
+		if most != nil {
+			break
+		}
 	}
-	behind := g.behind(w)
-	return !slices.ContainsFunc(behind, g.mayComeBack) ||
-		len(behind) < len(w.ranks) && g.groups[w.call.Comm].complete(false)
+	return most, ranks
+}
+
+// isLeft says that those that a collective waits for have ended, or are in MPI_Finalize.
+func (g *graph) isLeft(w *wait) bool { return !slices.ContainsFunc(g.behind(w), g.mayComeBack) }
+
+// isOutrun says that those that a collective waits for are in others, and most of its members, all of which are seen,
+// are in it. Of one that waits for a message it isn't known whether that should have been sent.
+func (g *graph) isOutrun(w *wait) bool {
+	of := g.groups[w.call.Comm]
+	return 2*len(w.ranks) > of.Size && of.complete(false) && !slices.ContainsFunc(g.behind(w), func(i int) bool {
+		return slices.ContainsFunc(g.of[i], func(w *wait) bool { return w.call.Number == 0 })
+	})
 }
 
 func (g *graph) mayComeBack(rank int) bool {
@@ -286,18 +304,13 @@ func (g *graph) waiting() (finding, bool) {
 			}
 		}
 	}
-	// A rank that waits itself isn't to blame, unless it isn't known for whom. One that waits for a rank that isn't seen
-	// isn't either.
-	last := func(rank int) bool {
-		return g.suspects.allow(g.ranks[rank]) &&
-			!slices.ContainsFunc(g.of[rank], func(w *wait) bool { return len(w.targets) > 0 || w.unseen })
-	}
-	worst, held := -1, []int(nil)
+	worst, held, last := -1, []int(nil), map[int]bool{}
 	for _, rank := range slices.Sorted(maps.Keys(to)) {
-		if !last(rank) {
+		if !g.mayBeLast(rank) {
 			continue
 		}
-		if behind := reach(rank, to); len(behind) > len(held) {
+		behind := reach(rank, to)
+		if last[rank] = !g.mayWaitForOther(rank, behind); last[rank] && len(behind) > len(held) {
 			worst, held = rank, behind
 		}
 	}
@@ -310,10 +323,10 @@ func (g *graph) waiting() (finding, bool) {
 	}
 	f := finding{state: Waits, text: fmt.Sprintf("%s %s %s in %s, ", g.list(w.ranks),
 		plural(len(w.ranks), "has waited", "have waited"), seconds(w.shortest), where(w.call))}
-	if !w.certain && !w.isMessage() || len(g.of[worst]) > 0 {
+	if !w.certain && (!w.isMessage() || isExchange(w.call.Function)) || len(g.waitsFor(worst)) > 0 {
 		f.text += "probably "
 	}
-	f.ranks = g.short.first(slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last(t) }))
+	f.ranks = g.short.first(slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last[t] }))
 	f.text += "for " + g.list(f.ranks)
 	if len(f.ranks) == 1 {
 		f.text += " on " + mapping.OneLine(g.ranks[worst].Node) + ", which " + g.ranks[worst].does()
@@ -323,6 +336,31 @@ func (g *graph) waiting() (finding, bool) {
 			plural(len(w.ranks), "it", "them"))
 	}
 	return f, true
+}
+
+// mayBeLast says that a rank that others wait for isn't known to wait for another one itself.
+func (g *graph) mayBeLast(rank int) bool {
+	waits := g.waitsFor(rank)
+	return g.suspects.allow(g.ranks[rank]) && (len(waits) > 0 || g.ranks[rank].keepsOthers()) &&
+		!slices.ContainsFunc(waits, func(w *wait) bool { return len(w.targets) > 0 || w.unseen })
+}
+
+// waitsFor are what a rank is in, as soon as that may be one that it is blocked in.
+func (g *graph) waitsFor(rank int) []*wait {
+	if g.ranks[rank].silent() {
+		return nil
+	}
+	return g.short.of[rank]
+}
+
+// mayWaitForOther says that a rank is in a call for who knows whom, and that there are others than those behind it.
+func (g *graph) mayWaitForOther(rank int, behind []int) bool {
+	return len(g.waitsFor(rank)) > 0 && (len(behind)+1 < len(g.ranks) || g.misses())
+}
+
+// misses says that ranks of a communicator aren't seen.
+func (g *graph) misses() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(g.groups)), func(of *group) bool { return !of.complete(false) })
 }
 
 // most is how many ranks or waits a sentence names, one by one.

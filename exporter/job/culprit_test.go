@@ -48,12 +48,71 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 		unseen[i].Comms = slices.Clone(unseen[i].Comms)
 		unseen[i].Comms[0].Size = 5
 	}
+	unknown := func(seconds float64) Rank {
+		return rankIn(3, &api.CallUnderWay{Function: "MPI_Wait", Seconds: seconds}).member("solver", 4, 6)
+	}
+	stopped := three(unknown(42))
+	stopped[3] = silent
+	stopped[3].Rank = 2
+	polls, moves, unmeasured := rankIn(3, nil), rankIn(3, nil), rankIn(3, nil)
+	polls.Time, moves.Time = api.StateSeconds{api.Outside: 2, api.Poll: 98}, api.StateSeconds{api.Outside: 40, api.Wait: 60}
+	unmeasured.Time = api.StateSeconds{}
+	onFile := func(function string) Rank {
+		return rankIn(3, &api.CallUnderWay{Function: function, Kind: "file", Object: "plate", Seconds: 42}).member("solver", 4, 6)
+	}
+	connects := rankIn(3, collective("MPI_Comm_accept", "self", 0)).member("solver", 4, 6)
+	merges := rankIn(3, message("MPI_Recv", 3, 0)).member("solver", 4, 6)
+	merges.Threads[0].Call.Comm, merges.Threads[0].Call.Peers = "", nil
+	shift := func(rank, from, of int) Rank {
+		return rankIn(rank, message("MPI_Sendrecv", 7, from)).member("halo", of, 3)
+	}
+	four := func(r Rank) Rank { return r.member("halo", 4, 3) }
+	ring := []Rank{shift(0, 3, 4), shift(1, 0, 4), shift(2, 1, 4), shift(3, 2, 4)}
+	circle := func(rank int, in string, number uint64, other string, begun uint64) Rank {
+		r := rankIn(rank, barrier(in, number)).member(in, 3, number)
+		if other != "" {
+			r = r.member(other, 3, begun)
+		}
+		return r
+	}
 	for name, c := range map[string]struct {
 		ranks []Rank
 		state string
 		text  string
 		named []int
 	}{
+		"one that waits for who knows whom, and another doesn't answer": {stopped, "", "", nil},
+		"one that has just begun to wait for who knows whom, and all others wait for it": {three(unknown(3)), Waits,
+			"ranks 0-2 have waited 42s in MPI_Allreduce on solver, probably for rank 3 on node1, which is in MPI_Wait", []int{3}},
+		"one that waits for who knows whom, and another one isn't in what the others are in": {append(three(unknown(42)),
+			rankIn(4, nil)), "", "", nil},
+		"one that has just begun to wait for another one": {append(three(rankIn(3, after(message("MPI_Recv", 7, 4),
+			3)).member("solver", 4, 6)), rankIn(4, nil)), "", "", nil},
+		"one that polls":                    {three(polls.member("solver", 4, 6)), "", "", nil},
+		"one that makes calls all the time": {three(moves.member("solver", 4, 6)), "", "", nil},
+		"one that isn't measured":           {three(unmeasured.member("solver", 4, 6)), "", "", nil},
+		"one that writes with others":       {three(onFile("MPI_File_write_at_all")), "", "", nil},
+		"one in a connection":               {three(connects), "", "", nil},
+		"one in a message of another world": {three(merges), "", "", nil},
+		"one that writes": {three(onFile("MPI_File_write_at")), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on " +
+			"solver, for rank 3 on node1, which is in MPI_File_write_at on plate", []int{3}},
+		"a shift of large messages": {ring, "", "", nil},
+		"a receive of what a shift may send": {[]Rank{rankIn(0, message("MPI_Recv", 9, 1)).member("halo", 3, 3),
+			shift(1, 0, 3), rankIn(2, nil).member("halo", 3, 3)}, "", "", nil},
+		"a shift that one isn't in": {append(slices.Clone(ring[:3]), four(rankIn(3, nil))), Waits, "ranks 0-2 have waited " +
+			"1m10s in MPI_Sendrecv on halo, probably for rank 3 on node1, which is not blocked in MPI", []int{3}},
+		"a shift that two aren't in": {append(slices.Clone(ring[:2]), four(rankIn(2, nil)), four(rankIn(3, nil))), "", "",
+			nil},
+		"a shift of ranks some of which aren't seen": {append(slices.Clone(ring[:2]), four(rankIn(3, nil))), "", "", nil},
+		"an exchange of two": {[]Rank{shift(0, 1, 2), rankIn(1, nil).member("halo", 2, 3)}, Waits, "rank 0 has waited " +
+			"1m10s in MPI_Sendrecv on halo, probably for rank 1 on node1, which is not blocked in MPI", []int{1}},
+		"a message that was never sent, or is waited for too early": {three(rankIn(3, message("MPI_Recv", 7, 0)).member(
+			"solver", 4, 6)), Deadlock, "probably: rank 3 waits in MPI_Recv on halo for rank 0 (tag 7), ranks 0-2 in " +
+			"MPI_Allreduce on solver for rank 3, for 42s", nil},
+		"a circle of barriers": {[]Rank{circle(0, "a", 5, "c", 8), circle(1, "a", 5, "", 0), circle(2, "b", 7, "a", 4),
+			circle(3, "b", 7, "", 0), circle(4, "c", 9, "b", 6), circle(5, "c", 9, "", 0)}, Deadlock,
+			"ranks 0,1 wait in MPI_Barrier on a for rank 2, ranks 2,3 in MPI_Barrier on b for rank 4, ranks 4,5 in " +
+				"MPI_Barrier on c for rank 0, for 42s", nil},
 		"one that doesn't answer, of some that aren't seen: it may have come": {unseen, "", "", nil},
 		"collectives without data let ranks go": {[]Rank{rankIn(0, collective("MPI_Allreduce", "empty", 7)).member("empty",
 			2, 7), rankIn(1, nil).member("empty", 2, 6)}, Waits, "rank 0 has waited 42s in MPI_Allreduce on empty, probably " +

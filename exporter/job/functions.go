@@ -12,6 +12,13 @@ func isOfFile(function string) bool {
 	return strings.HasPrefix(function, "MPI_File_") && function != "MPI_File_open"
 }
 
+// isOfAllOfFile says that a call on a file is collective: what it waits for may be another rank.
+func isOfAllOfFile(function string) bool {
+	name := binding(function)
+	return isOfFile(name) && slices.ContainsFunc([]string{"_all", "_ordered", "_close", "_set_", "_sync", "_preallocate",
+		"_seek_shared"}, func(part string) bool { return strings.Contains(name, part) })
+}
+
 // finalizes is the function of MPI that a rank may stay in for long although it has done its work.
 const finalizes = "MPI_Finalize"
 
@@ -26,6 +33,12 @@ func directions(function string) (sends, receives bool) {
 		return false, true
 	}
 	return true, true
+}
+
+// isExchange says that a function waits for two ranks: whom it receives from, and whom it sends to, of which agents
+// don't tell.
+func isExchange(function string) bool {
+	return binding(function) == "MPI_Sendrecv" || binding(function) == "MPI_Sendrecv_replace"
 }
 
 // isRequest says that a function begins a message that another call completes.
@@ -62,8 +75,8 @@ func isCollective(function string) bool {
 		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// isOfOtherWorlds says that a function waits for processes that aren't in the world.
+// isOfOtherWorlds says that a function waits for processes that aren't in the world, or may.
 func isOfOtherWorlds(function string) bool {
-	return slices.Contains([]string{"MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_spawn",
-		"MPI_Comm_spawn_multiple"}, function)
+	return slices.Contains([]string{"MPI_Comm_accept", "MPI_Comm_connect", "MPI_Comm_disconnect", "MPI_Comm_join",
+		"MPI_Comm_spawn", "MPI_Comm_spawn_multiple", "MPI_Intercomm_create", "MPI_Intercomm_merge"}, function)
 }

@@ -122,7 +122,8 @@ func (g *graph) addWait(rank int, c *api.CallUnderWay, same map[operation]*wait)
 	key := operationOf(c)
 	of := g.groups[c.Comm]
 	isOfTwo := of != nil && of.Size <= 2
-	shares := c.Number > 0 || c.AnySource || isOfWindow(c.Function) && !isOfTwo || c.Function == finalizes
+	shares := c.Number > 0 || c.AnySource || (isOfWindow(c.Function) || isExchange(c.Function)) && !isOfTwo ||
+		c.Function == finalizes
 	w := same[key]
 	if w == nil || !shares {
 		w = &wait{call: c, shortest: c.Seconds}
@@ -146,7 +147,7 @@ func (g *graph) aim(w *wait) {
 	c := w.call
 	of := g.groups[c.Comm]
 	known := of != nil && !of.Inter
-	w.unseen = of != nil && len(c.Peers) == 0 && !of.complete(false)
+	w.unseen = of != nil && len(c.Peers) == 0 && !of.complete(false) || isOfOthers(g.ranks[w.ranks[0]], c)
 	switch {
 	case c.Function == finalizes: // libraries let no rank go before all are there
 		w.all = true
@@ -166,6 +167,11 @@ func (g *graph) aim(w *wait) {
 	case c.Number > 0 && known && c.Of == "" && of.complete(true): // it waits for some of them, or not at all
 		w.targets = g.behindOn(of, c.Number)
 	case c.Number > 0:
+	case isExchange(c.Function) && (of == nil || of.Size != 2):
+		if left := g.outOfExchange(of, c); left >= 0 {
+			w.targets = []int{left}
+		}
+		w.unseen = len(w.targets) == 0
 	case len(c.Peers) > 0 && !isOfWindow(c.Function):
 		w.all = c.All || len(c.Peers) == 1
 		w.targets = g.peers(w)
@@ -229,18 +235,50 @@ func (g *graph) peers(w *wait) (ranks []int) {
 	return slices.Compact(ranks)
 }
 
+// outOfExchange is the one member of a communicator that isn't in an exchange which all others are in; -1: that isn't
+// so, or isn't known.
+func (g *graph) outOfExchange(of *group, c *api.CallUnderWay) int {
+	out := -1
+	if of == nil || !of.complete(false) {
+		return -1
+	}
+	for _, m := range of.members {
+		isIn := slices.ContainsFunc(g.ranks[m.at].Threads, func(t api.Thread) bool {
+			return t.Call != nil && t.Call.Comm == c.Comm && isExchange(t.Call.Function)
+		})
+		if !isIn && out >= 0 {
+			return -1
+		}
+		if !isIn {
+			out = m.at
+		}
+	}
+	return out
+}
+
+// isOfOthers says that a rank's call may wait for processes of other worlds.
+func isOfOthers(r *Rank, c *api.CallUnderWay) bool {
+	return isOfOtherWorlds(c.Function) || c.Kind == "comm" && c.Comm == "" && len(r.Comms) > 0
+}
+
 // transfers says whether a rank is in a call that a message call may match.
 func (g *graph) transfers(w *wait, with int) bool {
 	me := g.ranks[w.ranks[0]].Rank
 	sends, receives := directions(w.call.Function)
 	return slices.ContainsFunc(g.ranks[with].Threads, func(t api.Thread) bool {
 		c := t.Call
-		if c == nil || c.Number > 0 || !c.AnySource && !slices.Contains(c.Peers, me) {
+		if c == nil || c.Number > 0 {
+			return false
+		}
+		sameComm := c.Comm == "" || w.call.Comm == "" || c.Comm == w.call.Comm
+		switch {
+		case isExchange(c.Function) && receives && sameComm:
+			return true // it may be this one that it sends to
+		case !c.AnySource && !slices.Contains(c.Peers, me):
 			return false
 		}
 		itSends, itReceives := directions(c.Function)
 		sameTag := c.Tag == nil || w.call.Tag == nil || *c.Tag == *w.call.Tag
-		sameComm := c.Comm == "" || w.call.Comm == "" || c.Comm == w.call.Comm
 		return sameTag && sameComm && (sends && itReceives || receives && itSends)
 	})
 }

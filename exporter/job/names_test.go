@@ -96,15 +96,19 @@ func TestNames(t *testing.T) {
 		}
 		return r
 	}
+	crossed := all(3, barrier("all", 5), rankIn(0, barrier("other", 8)).member("pair", 2, 2).member("other", 2, 8),
+		rankIn(0, barrier("pair", 3)).member("pair", 2, 3))
+	crossed[0] = crossed[0].member("other", 2, 7)
 	const none = -1
 	for name, c := range map[string]struct {
 		ranks []Rank
 		call  Call
 		want  int
 	}{
-		"two behind in a deadlock, of which one waits for the other": {all(3, barrier("all", 5),
+		"two behind in a deadlock, of which one waits for the other": {crossed, Call{}, 3},
+		"the same, and that one waits for a message: perhaps it was to be sent": {all(3, barrier("all", 5),
 			rankIn(0, message("MPI_Recv", 1, 0)).member("pair", 2, 2),
-			rankIn(0, barrier("pair", 3)).member("pair", 2, 3)), Call{}, 3},
+			rankIn(0, barrier("pair", 3)).member("pair", 2, 3)), Call{}, none},
 		"two behind, of which one has just begun to wait for the other": {all(20, barrier("all", 5),
 			rankIn(0, nil).member("pair", 2, 2), rankIn(0, since(barrier("pair", 3), 4)).member("pair", 2, 3)), Call{}, 20},
 		"two behind, of which one doesn't answer and may have come": {all(20, barrier("all", 5), rankIn(0, nil), silent), Call{}, 20},
@@ -129,6 +133,19 @@ func TestNames(t *testing.T) {
 			assert.Equal(t, c.want, late, v.Text)
 		})
 	}
+}
+
+// A rank that was stopped within an exchange holds up all others, two of which wait for a third one that waits for who
+// knows whom.
+func TestStoppedWithinAnExchange(t *testing.T) {
+	reduce := collective("MPI_Allreduce", "solver", 7)
+	ranks := []Rank{rankIn(0, reduce).member("solver", 4, 7), rankIn(1, reduce).member("solver", 4, 7),
+		rankIn(2, nil).member("solver", 4, 6), rankIn(3, requests()).member("solver", 4, 6)}
+	ranks[2].State = "late"
+	v := verdictOf(ranks)
+	assert.Nil(t, v.Late)
+	assert.Equal(t, "3 of 4 ranks have been in 2 different calls for 42s, 1 is not; rank 2 does not answer, as if it were "+
+		"stopped", v.Text)
 }
 
 // A transfer that takes minutes is no deadlock: each rank has sent without waiting, and receives.

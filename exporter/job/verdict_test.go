@@ -195,6 +195,8 @@ func TestVerdicts(t *testing.T) {
 		"two of many elsewhere": {
 			append([]Rank{in(20, "MPI_Recv", "rows", 3), in(21, "", "", 0)}, many(19)...), "", Waits,
 			"19 of 21 ranks have been in MPI_Barrier on halo for 5m0s, 2 are not"},
+		"two of many in a call for long": {append(many(2), in(2, "", "", 0), in(3, "", "", 0), in(4, "", "", 0)), "",
+			Communication, "60 % useful; 40 % of the time is spent in MPI, and no single rank is late"},
 		"a file takes its time": {
 			[]Rank{in(0, "MPI_File_write_all", "plate", 480), in(1, "MPI_File_write_all", "plate", 480)}, "",
 			Communication, "0 % useful; 100 % of the time is spent in MPI; all 2 ranks have been in MPI_File_write_all on plate " +
