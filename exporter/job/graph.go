@@ -272,8 +272,9 @@ func (g *graph) transfers(w *wait, with int) bool {
 		}
 		sameComm := c.Comm == "" || w.call.Comm == "" || c.Comm == w.call.Comm
 		switch {
-		case isExchange(c.Function) && receives && sameComm:
-			return true // it may be this one that it sends to
+		case isExchange(c.Function) && receives && sameComm: // it may be this one that it sends to
+			w.unseen = true
+			return true
 		case !c.AnySource && !slices.Contains(c.Peers, me):
 			return false
 		}
