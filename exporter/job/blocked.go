@@ -107,11 +107,11 @@ func (r *Rank) mayWaitFor(by *Rank) bool {
 	})
 }
 
-// keepsOthers says that a rank that isn't blocked may be whom others wait for: it doesn't answer, has ended, or is at
-// work outside MPI. One that makes calls for most of its time, polls, or is in a collective call on a file may wait for
-// another one itself; of one that isn't measured nothing is known.
+// keepsOthers says that a rank that isn't blocked may be whom others wait for: it doesn't answer, or is at work outside
+// MPI. One that makes calls for most of its time, polls, or is in a collective call on a file may wait for another one
+// itself; of one that isn't measured nothing is known.
 func (r *Rank) keepsOthers() bool {
-	if r.silent() || r.ended() {
+	if r.silent() {
 		return true
 	}
 	away := false
@@ -121,7 +121,7 @@ func (r *Rank) keepsOthers() bool {
 			return false
 		}
 	}
-	return r.Time.Sum() > 0 && (away || r.Busy() >= 0.5)
+	return away || r.Busy() >= 0.5
 }
 
 // placeOf is the call that ranks are in, or how many there are.

@@ -28,7 +28,7 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 	away := rankIn(3, nil).member("solver", 4, 6)
 	away.Threads[0].Moved = 41
 	silent := rankIn(3, nil).member("solver", 4, 6)
-	silent.State = "late"
+	silent.State, silent.Time = "late", api.StateSeconds{api.Poll: 100}
 	served := rankIn(3, nil, after(message("MPI_Recv", 3), 90)).member("solver", 4, 6)
 	served.Threads[0].Moved = 41
 	three := func(other Rank) []Rank {
@@ -66,6 +66,13 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 	shift := func(rank, from, of int) Rank {
 		return rankIn(rank, message("MPI_Sendrecv", 7, from)).member("halo", of, 3)
 	}
+	shiftOn := func(comm string, rank int) Rank {
+		r := rankIn(rank, message("MPI_Sendrecv", 7, 3)).member("halo", 4, 3).member(comm, 4, 1)
+		r.Threads[0].Call.Comm, r.Threads[0].Call.Object = comm, comm
+		return r
+	}
+	receives := rankIn(0, message("MPI_Recv", 9, 1)).member("halo", 3, 3)
+	receives.Threads[0].Call.Comm = "pair"
 	four := func(r Rank) Rank { return r.member("halo", 4, 3) }
 	ring := []Rank{shift(0, 3, 4), shift(1, 0, 4), shift(2, 1, 4), shift(3, 2, 4)}
 	circle := func(rank int, in string, number uint64, other string, begun uint64) Rank {
@@ -109,6 +116,18 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 		"a message that was never sent, or is waited for too early": {three(rankIn(3, message("MPI_Recv", 7, 0)).member(
 			"solver", 4, 6)), Deadlock, "probably: rank 3 waits in MPI_Recv on halo for rank 0 (tag 7), ranks 0-2 in " +
 			"MPI_Allreduce on solver for rank 3, for 42s", nil},
+		"an exchange on who knows what communicator": {[]Rank{rankIn(0, message("MPI_Sendrecv", 7, 1)), rankIn(1, nil)}, "",
+			"", nil},
+		"others wait for one in an exchange": {three(rankIn(3, message("MPI_Sendrecv_replace", 7, 0)).member("solver", 4,
+			6).member("halo", 4, 3)), "", "", nil},
+		"exchanges on two communicators": {[]Rank{ring[0], ring[1].member("rows", 4, 1), shiftOn("rows", 2), four(rankIn(3,
+			nil))}, "", "", nil},
+		"a send to one in an exchange with another one": {[]Rank{rankIn(0, message("MPI_Send", 9, 1)).member("halo", 3, 3),
+			shift(1, 2, 3), shift(2, 1, 3)}, Deadlock, "probably: rank 0 waits in MPI_Send on halo for rank 1 (tag 9), ranks " +
+			"1,2 in MPI_Sendrecv on halo for rank 0 (tag 7), for 1m10s", nil},
+		"a receive from one in an exchange on another communicator": {[]Rank{receives, shift(1, 2, 3), shift(2, 1, 3)},
+			Deadlock, "probably: rank 0 waits in MPI_Recv on halo for rank 1 (tag 9), ranks 1,2 in MPI_Sendrecv on halo for " +
+				"rank 0 (tag 7), for 1m10s", nil},
 		"a circle of barriers": {[]Rank{circle(0, "a", 5, "c", 8), circle(1, "a", 5, "", 0), circle(2, "b", 7, "a", 4),
 			circle(3, "b", 7, "", 0), circle(4, "c", 9, "b", 6), circle(5, "c", 9, "", 0)}, Deadlock,
 			"ranks 0,1 wait in MPI_Barrier on a for rank 2, ranks 2,3 in MPI_Barrier on b for rank 4, ranks 4,5 in " +

@@ -59,7 +59,8 @@ func at(r Rank, seconds float64) Rank {
 }
 
 func TestVerdicts(t *testing.T) {
-	silent := in(2, "", "", 0)
+	polls, silent := in(1, "", "", 0), in(2, "", "", 0)
+	polls.Time = api.StateSeconds{api.Poll: 100}
 	silent.State = "late"
 	ended := of(3, "node1", 0, 99, 0, 0)
 	ended.State, ended.End = "ended", endsWell
@@ -195,6 +196,9 @@ func TestVerdicts(t *testing.T) {
 		"two of many elsewhere": {
 			append([]Rank{in(20, "MPI_Recv", "rows", 3), in(21, "", "", 0)}, many(19)...), "", Waits,
 			"19 of 21 ranks have been in MPI_Barrier on halo for 5m0s, 2 are not"},
+		"a rank that polls": {
+			[]Rank{in(0, "MPI_Barrier", "halo", 400), polls}, "", Waits,
+			"1 of 2 ranks has been in MPI_Barrier on halo for 6m40s, 1 is not"},
 		"two of many in a call for long": {append(many(2), in(2, "", "", 0), in(3, "", "", 0), in(4, "", "", 0)), "",
 			Communication, "60 % useful; 40 % of the time is spent in MPI, and no single rank is late"},
 		"a file takes its time": {
