@@ -32,7 +32,7 @@ func oneJob() grafana.Dashboard {
 			mark("Alerts", palette["hung"], "{{alertname}}", maxBy("alertname", selector("ALERTS",
 				ofOneJob+`, alertstate="firing"`))),
 			mark("States", palette["late"], "{{state}} {{rank}}", maxBy("state, rank", selector("mpit_job_verdict_info",
-				ofUserJob+`, state!~"`+calm()+`"`))),
+				ofOneJob+`, state!~"`+calm()+`"`))),
 		},
 		rows: []row{
 			{title: "Job $jobid", panels: jobVerdict()},
@@ -47,14 +47,14 @@ func oneJob() grafana.Dashboard {
 
 func jobVerdict() []*panel {
 	firing := selector("ALERTS", ofOneJob+`, alertstate="firing"`)
-	said := verdictOf(ofUserJob, ofOneJob)
+	said := verdictOf(ofOneJob)
 	named := "(" + said + ")\nunless on (rank) vector(0)" // which has none
 	return []*panel{
 		stat("State", verdictMeans, "none", neutral).named(nameAlone).filled().colored("", stateColours()).size(5, 5).
 			instant(said, "{{state}}"),
 		stat("The others wait for", "The rank that the state names.", "none", neutral).named(nameAlone).size(6, 5).
 			instant(named, "rank {{rank}} on {{node}}").instant("vector(0) unless on () ("+named+")", "none").
-			links("Its calls", ofTheJob(uidCalls, "rank", ofSeries("rank"))),
+			links("Its calls", ofTheJob(uidCalls, "world", ofSeries("world"), "rank", ofSeries("rank"))),
 		stat("Useful time", "Share of its ranks' time outside MPI within the time range.", "percentunit", neutral).size(4, 5).
 			instant("avg("+mean("mpit_job:parallel_efficiency:ratio5m")+")", "useful"),
 		stat("Ranks that answer", "At the end of the time range, and how many there are in the world.", "short", neutral).

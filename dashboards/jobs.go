@@ -39,7 +39,7 @@ func basename(expr string) string {
 
 // ofChosen keeps jobs in the partitions, and with a rank 0 on the nodes, that are chosen.
 func ofChosen(expr string) string {
-	return "(" + expr + ")\nand on (" + judged + ") last_over_time(" + chosenInfo + atTheEnd + ")"
+	return "(" + expr + ")\nand on (" + job + ") last_over_time(" + chosenInfo + atTheEnd + ")"
 }
 
 const chosenInfo = "mpit_process_info{" + ofJobs + `, rank="0", partition=~"$partition", instance=~"$node"}`
@@ -58,7 +58,7 @@ func jobsTable() *panel {
 		column{title: "Useful", expr: ofChosen(maxBy(job, last(selector("mpit_job:parallel_efficiency:ratio5m", ofJobs)))),
 			unit: "percentunit", gauge: true},
 		column{label: "rank", title: "late rank"}, column{label: "node"},
-		column{title: "Verdict", expr: ofChosen(inOrder(verdictOf(ofJobs, ofJobs))), hidden: true},
+		column{title: "Verdict", expr: ofChosen(inOrder(verdictOf(ofJobs))), hidden: true},
 		column{label: "alertname", title: "alert", link: runbook(cell)},
 		column{title: "Alert", expr: ofChosen(firing(ofJobs + `, jobid!=""`)), hidden: true},
 		column{label: "world_size", title: "Ranks"},
@@ -100,6 +100,9 @@ func lost(label string) *panel {
 	).sorted("Core-hours lost", true).size(8, 9)
 }
 
+// counted is what one job is in numbers of them, however many worlds it has.
+const counted = "cluster, jobid, user"
+
 // jobs is the dashboard of all jobs of a cluster. Everything is summed over a job's ranks before it leaves Prometheus.
 func jobs() grafana.Dashboard {
 	const name = "{{jobid}} of {{user}}"
@@ -116,7 +119,7 @@ func jobs() grafana.Dashboard {
 	}
 	up, useful := selector("mpit_rank_up", ofJobs), selector("mpit_job:parallel_efficiency:ratio5m", ofJobs)
 	profiled := ofChosen(selector("mpit_job:ranks:profiled", ofJobs))
-	count := func(of string) string { return orZero("count(" + countBy(judged, ofChosen(of)) + ")") }
+	count := func(of string) string { return orZero("count(" + countBy(counted, ofChosen(of)) + ")") }
 	states := func(with string) string { return selector("mpit_job_verdict_info", ofJobs+with) }
 	info := selector("mpit_process_info", inClusters+`, rank="0"`)
 	return board{
@@ -145,7 +148,7 @@ func jobs() grafana.Dashboard {
 			{title: "Which job needs attention?", panels: []*panel{
 				jobsTable(),
 				graph("Jobs by state", "Jobs of whose state an exporter knows: all ranks on its node.", "short").stacked().
-					query(countBy("state", maxBy(judged+", state", ofChosen(states("")))), "{{state}}").
+					query(countBy("state", maxBy(counted+", state", ofChosen(states("")))), "{{state}}").
 					colored("", stateColours()).size(12, 9),
 				link(many("Ranks", "Ranks that answer. The ten jobs with most.", "short").stacked().
 					query(mostOf(selector("mpit_job:ranks:live", ofJobs)), name)),

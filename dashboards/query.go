@@ -11,8 +11,7 @@ import (
 const (
 	inClusters = `cluster=~"$cluster"`
 	ofJobs     = inClusters + `, user=~"$user"`
-	ofUserJob  = inClusters + `, user="$user", jobid="$jobid"`
-	ofOneJob   = ofUserJob + `, world=~"$world"`
+	ofOneJob   = inClusters + `, user="$user", jobid="$jobid", world=~"$world"`
 	ofRanks    = ofOneJob + `, rank=~"$rank"`
 	ofComms    = ofRanks + `, comm=~"$comm"`
 	ofNodes    = `job=~"$job", instance=~"$instance"`

@@ -49,21 +49,18 @@ func stateWords() map[string]grafana.MappingText {
 	return words
 }
 
-// judged is what an exporter's verdict names.
-const judged = "cluster, jobid, user"
-
-// verdictOf is the last verdict on each job within the time range, in its labels. Where there is none (on several
+// verdictOf is the last verdict on each world within the time range, in its labels. Where there is none (on several
 // nodes, without a judge), it is known that ranks ended without MPI_Finalize, and that they wait, by a rule of alerts/.
-func verdictOf(ofJobs, ofWorlds string) string {
+func verdictOf(matchers string) string {
 	says := func(state, expr string) string {
-		return `or on (` + judged + `) label_replace(` + countBy(judged, expr) + `, "state", "` + state + `", "", "")`
+		return `or on (` + job + `) label_replace(` + countBy(job, expr) + `, "state", "` + state + `", "", "")`
 	}
-	return "topk by (" + judged + ") (1, " + maxBy(judged+", state, rank, node",
+	return "topk by (" + job + ") (1, " + maxBy(job+", state, rank, node",
 		"max_over_time(timestamp("+selector("mpit_job_verdict_info",
-			ofJobs+`, state!="`+verdict.Unknown+`"`)+")[$__range:$__interval])") + ")\n" +
-		says(verdict.Crashed, last(selector("mpit_rank_end_info", ofWorlds+`, reason!="finalize"`))) + "\n" +
-		says(verdict.Waits, selector("mpit_job:trouble", ofWorlds+`, alert="MPIJobWaitsForRank"`)) + "\n" +
-		says(verdict.Unknown, last(selector("mpit_rank_up", ofWorlds+`, rank="0"`)))
+			matchers+`, state!="`+verdict.Unknown+`"`)+")[$__range:$__interval])") + ")\n" +
+		says(verdict.Crashed, last(selector("mpit_rank_end_info", matchers+`, reason!="finalize"`))) + "\n" +
+		says(verdict.Waits, selector("mpit_job:trouble", matchers+`, alert="MPIJobWaitsForRank"`)) + "\n" +
+		says(verdict.Unknown, last(selector("mpit_rank_up", matchers+`, rank="0"`)))
 }
 
 const verdictMeans = "The last one within the time range (docs/verdict.md). Of a job on several nodes, without " +

@@ -72,4 +72,4 @@ const (
 )
 
 // VerdictLabels are those of the family.
-var VerdictLabels = [...]string{"jobid", "user", "state", "rank", "node"}
+var VerdictLabels = [...]string{"jobid", "world", "user", "state", "rank", "node"}

@@ -201,7 +201,7 @@ func (s *served) add(page []byte, places []place) []byte {
 		if int64(p.job.number) != s.hung.Load() || p.index != 0 {
 			continue
 		}
-		page = fmt.Appendf(page, "mpit_job_verdict_info{jobid=%[1]q,user=\"user%[2]d\",state=\"deadlock\",rank=\"\",node=\"\"} 1\n"+
+		page = fmt.Appendf(page, "mpit_job_verdict_info{jobid=%[1]q,world=\"%[1]s.0\",user=\"user%[2]d\",state=\"deadlock\",rank=\"\",node=\"\"} 1\n"+
 			"mpit_call_running_info{%[3]s,function=\"MPI_Recv\",comm=\"MPI_COMM_WORLD\"} 1\n", strconv.Itoa(p.job.number),
 			p.job.number%20, p.labels(0))
 	}

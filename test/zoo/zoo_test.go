@@ -309,12 +309,15 @@ func (k *Kind) onTwoNodes(t *testing.T, mpi *harness.MPI, d Draw, scores map[str
 	scores["alerts"] = k.ScoreOf(d, said)
 }
 
-// verdictSaid is what the judge says of a job. Of one that isn't conspicuous it says nothing, which is right for a
+// verdictSaid is what the judge says of a job, of its worlds the worst. Of one that isn't conspicuous it says nothing, which is right for a
 // healthy one.
 func verdictSaid(k *Kind, verdicts []harness.Sample, id string, second float64) Said {
 	said := alertSaid(k, nil, id, second)
+	worst := len(states)
 	for _, v := range verdicts {
-		if strings.HasPrefix(v.Labels["jobid"], id) {
+		at := slices.Index(states, meanings(v.Labels["state"])[0])
+		if strings.HasPrefix(v.Labels["jobid"], id) && at < worst {
+			worst, said.Ranks = at, nil
 			said.State, said.Text = v.Labels["state"], fmt.Sprint(v.Labels)
 			if rank, err := strconv.Atoi(v.Labels["rank"]); err == nil {
 				said.Ranks = []int{rank}

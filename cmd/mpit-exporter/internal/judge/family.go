@@ -1,4 +1,5 @@
-// Package judge serves what is said of jobs to Prometheus: mpit_job_verdict_info, one series for each job.
+// Package judge serves what is said of jobs to Prometheus: mpit_job_verdict_info, one series for each
+// MPI_COMM_WORLD of a job.
 //
 // Begin with family.go, the family. node.go makes it of the jobs whose ranks are all on one node, several.go of those
 // on several nodes that Prometheus finds conspicuous.
@@ -18,22 +19,10 @@ import (
 // maxJobs bounds the series, and the jobs that one look asks about.
 const maxJobs = 256
 
-// whose names a job, which may have several MPI_COMM_WORLDs.
-type whose struct{ jobID, user string }
-
-// families are the verdicts of jobs that have not ended, if any: of several worlds of a job that of the worst. Where
-// there are too many, users take turns, each with the job that needs attention most, so that one user can't take all
-// places.
+// families are the verdicts of jobs that have not ended, if any. Where there are too many, users take turns, each with
+// the job that needs attention most, so that one user can't take all places.
 func families(reports []*job.Report) []*dto.MetricFamily {
-	known := map[whose]bool{}
-	var jobs []*job.Report
-	for _, r := range job.ByNeed(reports) {
-		of := whose{r.Job.ID, r.Job.User}
-		if r.Job.Ended == nil && !known[of] {
-			known[of] = true
-			jobs = append(jobs, r)
-		}
-	}
+	jobs := slices.DeleteFunc(job.ByNeed(reports), func(r *job.Report) bool { return r.Job.Ended != nil })
 	if len(jobs) == 0 {
 		return nil
 	}
@@ -65,7 +54,7 @@ func series(r *job.Report) *dto.Metric {
 		rank, node = strconv.Itoa(late.Rank), late.Node
 	}
 	m := &dto.Metric{Gauge: &dto.Gauge{Value: new(1.0)}}
-	for i, value := range []string{r.Job.ID, r.Job.User, r.Verdict.State, rank, node} {
+	for i, value := range []string{r.Job.ID, r.Job.World, r.Job.User, r.Verdict.State, rank, node} {
 		m.Label = append(m.Label, &dto.LabelPair{Name: &api.VerdictLabels[i], Value: &value})
 	}
 	slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return cmp.Compare(a.GetName(), b.GetName()) })

@@ -46,16 +46,8 @@ func (n *Node) Gather() ([]*dto.MetricFamily, error) {
 	return families(n.past.Since(window)), nil
 }
 
-// whole leaves out jobs of which ranks are missing, in any of their worlds, or may be.
-func whole(reports []*job.Report) []*job.Report {
-	missing := map[whose]bool{}
-	for _, r := range reports {
-		if isPart(r) {
-			missing[whose{r.Job.ID, r.Job.User}] = true
-		}
-	}
-	return slices.DeleteFunc(reports, func(r *job.Report) bool { return missing[whose{r.Job.ID, r.Job.User}] })
-}
+// whole leaves out worlds of which ranks are missing, or may be.
+func whole(reports []*job.Report) []*job.Report { return slices.DeleteFunc(reports, isPart) }
 
 // isPart says that a report is not of all ranks of a world, or may not be.
 func isPart(r *job.Report) bool {

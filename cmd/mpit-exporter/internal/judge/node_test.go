@@ -50,10 +50,10 @@ func text(t *testing.T, n prometheus.Gatherer) string {
 }
 
 func TestNode(t *testing.T) {
-	const waits = `mpit_job_verdict_info{jobid="%s",node="n1",rank="3",state="waiting",user="ann"} 1` + "\n"
+	const waits = `mpit_job_verdict_info{jobid="%s",node="n1",rank="3",state="waiting",user="ann",world="0"} 1` + "\n"
 	many := []api.RankValues{}
 	for i := range maxJobs + 1 {
-		r := api.RankStatus{JobID: fmt.Sprint(i), User: "ann", State: "up", WorldSize: 1}
+		r := api.RankStatus{JobID: fmt.Sprint(i), World: "0", User: "ann", State: "up", WorldSize: 1}
 		many = append(many, api.RankValues{Rank: r})
 	}
 	attackers := []api.RankValues{}
@@ -69,11 +69,11 @@ func TestNode(t *testing.T) {
 		"all ranks":               {ranks: barrier("7", "ann", 4, 4), want: fmt.Sprintf(waits, "7")},
 		"a part of a job":         {ranks: barrier("7", "ann", 4, 3)},
 		"two users' jobs":         {ranks: append(barrier("7", "ann", 4, 4), barrier("7", "bob", 4, 4)...), lines: 2},
-		"two worlds":              {ranks: append(many[7:8:8], barrier("7", "ann", 4, 4)...), want: fmt.Sprintf(waits, "7")},
-		"a part of another world": {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)[0])},
+		"two worlds":              {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)...), want: fmt.Sprintf(waits, "7"), lines: 2},
+		"a part of another world": {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)[0]), want: fmt.Sprintf(waits, "7")},
 		"a world of unknown size": {ranks: barrier("7", "ann", 0, 4)},
 		"another user's job beside more": {ranks: append(attackers, many[0]), lines: maxJobs,
-			want: `mpit_job_verdict_info{jobid="0",node="",rank="",state="unknown",user="ann"} 1` + "\n"},
+			want: `mpit_job_verdict_info{jobid="0",node="",rank="",state="unknown",user="ann",world="0"} 1` + "\n"},
 		"more than served": {ranks: append(many, barrier("x", "ann", 4, 4)...), want: fmt.Sprintf(waits, "x"), lines: maxJobs},
 	} {
 		t.Run(name, func(t *testing.T) {

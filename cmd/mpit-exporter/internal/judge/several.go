@@ -36,11 +36,15 @@ const (
 // conspicuous finds the nodes of jobs that run on several and that something may be said of: a rank has been in a call
 // for long, doesn't answer or has ended, or little of their time is useful. Of the many on one node, whose exporter
 // judges, the answer would be large. %[1]s is a selector.
-var conspicuous = fmt.Sprintf(`count by (instance, jobid, user) (mpit_rank_up{%%[1]s})
-and on (jobid, user) (mpit_call_running_seconds{%%[1]s} > %v or mpit_rank_up{%%[1]s} == 0
-  or avg by (jobid, user) (irate(mpit_rank_seconds_total{state="outside", %%[1]s}[2m])) < %v)
-and on (jobid, user) count by (jobid, user) (count by (instance, jobid, user) (mpit_rank_up{%%[1]s})) > 1`,
+var conspicuous = fmt.Sprintf(`count by (instance, jobid, world, user) (mpit_rank_up{%%[1]s})
+and on (jobid, world, user) (mpit_call_running_seconds{%%[1]s} > %v or mpit_rank_up{%%[1]s} == 0
+  or avg by (jobid, world, user) (irate(mpit_rank_seconds_total{state="outside", %%[1]s}[2m])) < %v)
+and on (jobid, world, user)
+  count by (jobid, world, user) (count by (instance, jobid, world, user) (mpit_rank_up{%%[1]s})) > 1`,
 	job.Waiting.Seconds(), job.Efficient)
+
+// whose names a world of a job, which may have several.
+type whose struct{ jobID, world, user string }
 
 // Several judges the conspicuous jobs on several nodes. It is a prometheus.Gatherer of verdicts, safe for concurrent
 // use; Look is for one goroutine.
@@ -141,7 +145,7 @@ func (s *Several) nodes(ctx context.Context) (map[whose][]string, error) {
 	}
 	nodes := map[whose][]string{}
 	for _, r := range answer.Data.Result {
-		of := whose{r.Metric["jobid"], r.Metric["user"]}
+		of := whose{r.Metric["jobid"], r.Metric["world"], r.Metric["user"]}
 		nodes[of] = append(nodes[of], r.Metric["instance"])
 	}
 	return nodes, nil
@@ -207,7 +211,8 @@ func (s *Several) ask(ctx context.Context, of whose, instance string) ([]*job.Re
 		return nil, fmt.Errorf("address of %s: %w", instance, err)
 	}
 	u = u.JoinPath("api", "v1", "report")
-	u.RawQuery = url.Values{"jobid": {of.jobID}, "user": {of.user}, "window": {window.String()}}.Encode()
+	u.RawQuery = url.Values{"jobid": {of.jobID}, "world": {of.world}, "user": {of.user},
+		"window": {window.String()}}.Encode()
 	var list page.ReportList
 	err = client.Fetch(ctx, http.DefaultClient, u, "an "+cli.ProgramName, room, client.JSON(&list))
 	var status *client.StatusError
@@ -219,7 +224,8 @@ func (s *Several) ask(ctx context.Context, of whose, instance string) ([]*job.Re
 		return nil, err
 	}
 	parts := slices.DeleteFunc(list.Reports, func(r *job.Report) bool {
-		return r == nil || r.Job.ID != of.jobID || r.Job.User != of.user // an empty label stands for any
+		// An empty label stands for any.
+		return r == nil || whose{r.Job.ID, r.Job.World, r.Job.User} != of
 	})
 	now := time.Now() // all parts are of this look, whatever their nodes' clocks say
 	for _, r := range parts {

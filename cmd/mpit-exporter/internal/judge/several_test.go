@@ -70,8 +70,8 @@ func (s *site) add(node string, ranks []api.RankValues) {
 func (s *site) job(ranks []api.RankValues, nodes ...string) {
 	for i, node := range nodes {
 		s.add(node, ranks[2*i:min(2*i+2, len(ranks))])
-		s.found = append(s.found, map[string]string{"instance": node, "jobid": ranks[0].Rank.JobID,
-			"user": ranks[0].Rank.User})
+		s.found = append(s.found, map[string]string{"instance": node, "jobid": ranks[2*i].Rank.JobID,
+			"world": ranks[2*i].Rank.World, "user": ranks[2*i].Rank.User})
 	}
 }
 
@@ -83,7 +83,7 @@ func (s *site) judge(tb testing.TB) *Several {
 }
 
 func TestSeveral(t *testing.T) {
-	const waits = `mpit_job_verdict_info{jobid="%s",node="n1",rank="3",state="waiting",user="ann"} 1` + "\n"
+	const waits = `mpit_job_verdict_info{jobid="%s",node="n1",rank="3",state="waiting",user="ann",world="0"} 1` + "\n"
 	for name, c := range map[string]struct {
 		ranks []api.RankValues
 		nodes []string
@@ -91,24 +91,27 @@ func TestSeveral(t *testing.T) {
 		want  string            // lines without comments
 		not   string            // reason for which an exporter hasn't answered
 	}{
-		"nothing to be judged":        {},
-		"all ranks":                   {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, want: waits},
-		"ranks that no node has":      {ranks: barrier("7", "ann", 4, 3), nodes: []string{"a", "b"}},
-		"another world, with a part":  {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)[0]), nodes: []string{"a", "b", "c"}},
-		"another world, with all":     {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)...), nodes: []string{"a", "b", "c"}, want: waits},
-		"a node without ranks of it":  {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "other"}, want: waits},
-		"an exporter that isn't one":  {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "web"}, not: byExporter},
-		"an exporter that refuses it": {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "busy"}, not: byExporter},
-		"what is no address":          {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "%"}, not: byExporter},
+		"nothing to be judged":       {},
+		"all ranks":                  {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, want: waits},
+		"ranks that no node has":     {ranks: barrier("7", "ann", 4, 3), nodes: []string{"a", "b"}},
+		"another world, with a part": {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 3)[:2]...), nodes: []string{"a", "b", "c"}, want: waits},
+		"another world, with all": {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 3)...), nodes: []string{"a", "b", "c", "d"},
+			want: waits + `mpit_job_verdict_info{jobid="7",node="",rank="",state="unknown",user="ann",world="1"} 1` + "\n"},
+		"a world that isn't asked for": {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "both"}, want: waits},
+		"a node without ranks of it":   {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "other"}, want: waits},
+		"an exporter that isn't one":   {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "web"}, not: byExporter},
+		"an exporter that refuses it":  {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "busy"}, not: byExporter},
+		"what is no address":           {ranks: barrier("7", "ann", 4, 4), nodes: []string{"a", "b"}, more: map[string]string{"instance": "%"}, not: byExporter},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.job(c.ranks, c.nodes...)
 			s.add("other", barrier("8", "ann", 4, 4))
+			s.add("both", worldOf("1", 2))
 			s.HandleFunc("/web/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") })
 			s.HandleFunc("/busy/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) })
 			if c.more != nil {
-				c.more["jobid"], c.more["user"] = "7", "ann"
+				c.more["jobid"], c.more["world"], c.more["user"] = "7", "0", "ann"
 				s.found = append(s.found, c.more)
 			}
 			j := s.judge(t)
@@ -143,7 +146,7 @@ func TestSeveralUsers(t *testing.T) {
 	s.job(barrier("7", "ann", 4, 4), "a", "b")
 	s.add("x", nil)
 	for i := range 2 * maxJobs {
-		s.found = append(s.found, map[string]string{"instance": "x", "jobid": fmt.Sprint(i), "user": "eve"})
+		s.found = append(s.found, map[string]string{"instance": "x", "jobid": fmt.Sprint(i), "world": "0", "user": "eve"})
 	}
 	j := s.judge(t)
 	require.NoError(t, j.Look(t.Context()))
@@ -167,7 +170,7 @@ func TestSeveralWithoutAnswers(t *testing.T) {
 	released := make(chan struct{})
 	s.HandleFunc("/never/", func(http.ResponseWriter, *http.Request) { <-released })
 	defer close(released)
-	s.found = append(s.found, map[string]string{"instance": "never", "jobid": "7", "user": "ann"})
+	s.found = append(s.found, map[string]string{"instance": "never", "jobid": "7", "world": "0", "user": "ann"})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- j.Look(ctx) }()
@@ -200,7 +203,7 @@ func BenchmarkLook(b *testing.B) {
 		for i := range nodes {
 			node := fmt.Sprintf("n%d-%d", n, i)
 			s.add(node, list[ranks*i:ranks*i+ranks])
-			s.found = append(s.found, map[string]string{"instance": node, "jobid": fmt.Sprint(n), "user": "ann"})
+			s.found = append(s.found, map[string]string{"instance": node, "jobid": fmt.Sprint(n), "world": "0", "user": "ann"})
 		}
 	}
 	server := s.url

@@ -50,8 +50,8 @@ const (
 	current = `{__name__=~"mpit_call_running_(seconds|info)|mpit_rank_up", %s} or ` +
 		`(up == 0 and max_over_time(up[5m]) > 0)`
 	// The verdict on each job: the one of this moment, or else the one that was said most.
-	said = `topk by (jobid, user) (1, sum by (jobid, user, state, rank, node) (1e9 * ` + api.VerdictName +
-		`{%[1]s} or count_over_time(` + api.VerdictName + `{%[1]s}[%[2]ds])))`
+	said = `topk by (cluster, jobid, world, user) (1, sum by (cluster, jobid, world, user, state, rank, node) (
+		1e9 * ` + api.VerdictName + `{%[1]s} or count_over_time(` + api.VerdictName + `{%[1]s}[%[2]ds])))`
 )
 
 // sizes is the metric of calls by their size.
@@ -73,7 +73,7 @@ func AskPrometheus(
 	defer cancel()
 	v := newVector(at)
 	ranks, jobs := selector(which, `rank!=""`), maps.Clone(which)
-	delete(jobs, "rank") // which is the late one's in a verdict; that has no world
+	delete(jobs, "rank") // which is the late one's in a verdict
 	for _, query := range []struct {
 		text string
 		take func(s *model.Sample)
@@ -97,7 +97,8 @@ func AskPrometheus(
 	return v.reports(), nil
 }
 
-// reports have the verdicts that are known: of several worlds, or of jobs of several clusters, it isn't whose it is.
+// reports have the verdicts that are known: of several worlds it isn't whose one of an older exporter is,
+// which has no world.
 func (v *vector) reports() []*job.Report {
 	reports := job.Of(v.answers(), nil)
 	worlds := map[[2]string]int{}
@@ -105,11 +106,11 @@ func (v *vector) reports() []*job.Report {
 		worlds[[2]string{r.Job.ID, r.Job.User}]++
 	}
 	for _, r := range reports {
-		of := [2]string{r.Job.ID, r.Job.User}
-		if worlds[of] > 1 {
-			delete(v.said, of)
+		said := v.said[[3]string{r.Job.ID, r.Job.World, r.Job.User}]
+		if said == nil && worlds[[2]string{r.Job.ID, r.Job.User}] == 1 {
+			said = v.said[[3]string{r.Job.ID, "", r.Job.User}]
 		}
-		r.Believe(v.said[of])
+		r.Believe(said)
 	}
 	return reports
 }
@@ -140,12 +141,12 @@ type rankID struct{ jobID, world, user, rank, dup, instance string }
 type vector struct {
 	at    time.Time
 	ranks map[rankID]*rank
-	said  map[[2]string]*job.Verdict // by a job's id and user
+	said  map[[3]string]*job.Verdict // by a job's id, world and user
 	away  map[string]bool            // instances that could not be scraped for a moment
 }
 
 func newVector(at time.Time) *vector {
-	return &vector{at, map[rankID]*rank{}, map[[2]string]*job.Verdict{}, map[string]bool{}}
+	return &vector{at, map[rankID]*rank{}, map[[3]string]*job.Verdict{}, map[string]bool{}}
 }
 
 // nobody is the uid of ranks of which Prometheus doesn't know it: no user has that, not even root.
@@ -158,12 +159,17 @@ type rank struct {
 	series    map[string]int // by metric and labels, in the variable
 }
 
-func (v *vector) rank(m model.Metric) *rank {
-	id := rankID{string(m["jobid"]), string(m["world"]), string(m["user"]), string(m["rank"]), string(m["dup"]),
-		string(m["instance"])}
+// worldOf is the label world, with the cluster: jobs of several may have the same names.
+func worldOf(m model.Metric) string {
 	if cluster := string(m["cluster"]); cluster != "" {
-		id.world += " of " + cluster
+		return string(m["world"]) + " of " + cluster
 	}
+	return string(m["world"])
+}
+
+func (v *vector) rank(m model.Metric) *rank {
+	id := rankID{string(m["jobid"]), worldOf(m), string(m["user"]), string(m["rank"]), string(m["dup"]),
+		string(m["instance"])}
 	if v.ranks[id] == nil {
 		number, _ := strconv.Atoi(id.rank)
 		dup, _ := strconv.Atoi(id.dup)
@@ -249,7 +255,11 @@ func (v *vector) takeVerdict(s *model.Sample) {
 	if rank, err := strconv.Atoi(string(s.Metric["rank"])); err == nil {
 		said.Late = &job.LateRank{Rank: rank, Node: string(s.Metric["node"])}
 	}
-	v.said[[2]string{string(s.Metric["jobid"]), string(s.Metric["user"])}] = said
+	of := [3]string{string(s.Metric["jobid"]), "", string(s.Metric["user"])}
+	if s.Metric["world"] != "" {
+		of[1] = worldOf(s.Metric)
+	}
+	v.said[of] = said
 }
 
 // addTime adds a histogram's count or sum, or a native histogram's both.

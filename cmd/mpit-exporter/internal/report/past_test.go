@@ -143,17 +143,22 @@ func TestRecordedVerdict(t *testing.T) {
 		ranks []string
 		said  string // labels
 		want  string
-		late  int // -1: none
+		late  int    // -1: none
+		world string // of which this is so; empty: all
 	}{
-		"none":            {ranks("0", "finalize"), "", "communication: " + useful + mostly, -1},
-		"another rank":    {ranks("0", "finalize"), `"state":"late rank","rank":"3","node":"n2"`, "late rank: " + useful + "; the others wait for rank 3 on n2", 3},
-		"no rank":         {ranks("0", "finalize"), `"state":"healthy"`, "healthy: " + useful, -1},
-		"communication":   {ranks("0", "finalize"), `"state":"communication"`, "communication: " + useful + mostly, -1},
-		"another job's":   {ranks("0", "finalize"), `"jobid":"18","state":"late rank","rank":"3","node":"n2"`, "communication: " + useful + mostly, -1},
-		"of two worlds":   {append(ranks("0", "finalize"), ranks("1", "finalize")...), `"state":"late rank","rank":"3"`, "communication: " + useful + mostly, -1},
-		"it has crashed":  {ranks("0", "lost"), `"state":"late rank","rank":"3","node":"n2"`, "crashed: 4 of 4 ranks ended without MPI_Finalize (lost); which was the first isn't known", -1},
-		"the same rank":   {ranks("0", "finalize"), `"state":"late rank","rank":"1","node":"n1"`, "late rank: " + useful + "; 45 % of the time ranks wait in MPI_Allreduce on residual probably for rank 1 on n1", 1},
-		"nothing is told": {ranks("0", "finalize")[:1], "", "unknown: nothing is known of its time", -1},
+		"none":                               {ranks("0", "finalize"), "", "communication: " + useful + mostly, -1, ""},
+		"another rank":                       {ranks("0", "finalize"), `"state":"late rank","rank":"3","node":"n2"`, "late rank: " + useful + "; the others wait for rank 3 on n2", 3, ""},
+		"no rank":                            {ranks("0", "finalize"), `"state":"healthy"`, "healthy: " + useful, -1, ""},
+		"communication":                      {ranks("0", "finalize"), `"state":"communication"`, "communication: " + useful + mostly, -1, ""},
+		"another job's":                      {ranks("0", "finalize"), `"jobid":"18","state":"late rank","rank":"3","node":"n2"`, "communication: " + useful + mostly, -1, ""},
+		"an older exporter's, of two worlds": {append(ranks("0", "finalize"), ranks("1", "finalize")...), `"state":"late rank","rank":"3"`, "communication: " + useful + mostly, -1, ""},
+		"another world's":                    {ranks("0", "finalize"), `"world":"1","state":"late rank","rank":"3","node":"n2"`, "communication: " + useful + mostly, -1, ""},
+		"the world's":                        {ranks("0", "finalize"), `"world":"0","state":"late rank","rank":"3","node":"n2"`, "late rank: " + useful + "; the others wait for rank 3 on n2", 3, ""},
+		"the world's, of two":                {append(ranks("0", "finalize"), ranks("1", "finalize")...), `"world":"0","state":"late rank","rank":"3","node":"n2"`, "late rank: " + useful + "; the others wait for rank 3 on n2", 3, "0"},
+		"another's, of two":                  {append(ranks("0", "finalize"), ranks("1", "finalize")...), `"world":"0","state":"late rank","rank":"3","node":"n2"`, "communication: " + useful + mostly, -1, "1"},
+		"it has crashed":                     {ranks("0", "lost"), `"state":"late rank","rank":"3","node":"n2"`, "crashed: 4 of 4 ranks ended without MPI_Finalize (lost); which was the first isn't known", -1, ""},
+		"the same rank":                      {ranks("0", "finalize"), `"state":"late rank","rank":"1","node":"n1"`, "late rank: " + useful + "; 45 % of the time ranks wait in MPI_Allreduce on residual probably for rank 1 on n1", 1, ""},
+		"nothing is told":                    {ranks("0", "finalize")[:1], "", "unknown: nothing is known of its time", -1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -170,6 +175,9 @@ func TestRecordedVerdict(t *testing.T) {
 			reports, err := AskPrometheus(t.Context(), server.URL, nil, jobtest.Began.Add(time.Hour), time.Hour)
 			require.NoError(t, err)
 			for _, r := range reports {
+				if c.world != "" && c.world != r.Job.World {
+					continue
+				}
 				assert.Contains(t, r.Verdict.Sentence(), c.want)
 				require.Equal(t, c.late >= 0, r.Verdict.Late != nil)
 				if c.late >= 0 {
