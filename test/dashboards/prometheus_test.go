@@ -164,6 +164,7 @@ func observe(t *testing.T) []site {
 	scraped(`count(up == 0)`, 1)
 	scraped(fmt.Sprintf(`count(mpit_rank_up{jobid=%q}) or vector(0)`, lost), 0)
 	scraped(`count(ALERTS{alertname="MPIJobWaitsForRank", jobid="stuck", alertstate="firing"})`, 1)
+	scraped(`count(mpit_job_verdict_info{jobid="stuck", state="waiting", rank="1"})`, 1) // after 10 s, rules here don't wait
 	scraped(`count(mpit_cvar_ranks{jobid="split"}) > bool 0`, 1)
 	scraped(`count(mpit_pvar_category_info) > bool 0`, 1)
 	to := time.Now()
