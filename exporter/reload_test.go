@@ -238,6 +238,7 @@ func TestReloadAwaitsAFreshSample(t *testing.T) {
 
 // TestManyReloads: whatever meets, nothing falls and nobody fails.
 func TestManyReloads(t *testing.T) {
+	t.Parallel() // it computes while others wait
 	n := startNode(t, Config{})
 	ranks := []*mpittest.Rank{mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(small("1", 2))}
 	n.connect(ranks...)
