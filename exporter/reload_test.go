@@ -22,7 +22,7 @@ import (
 // withRules is rules to reload, before the shipped ones.
 func withRules(t *testing.T, own ...rules.Rule) Rules {
 	t.Helper()
-	m, err := variables.New(variables.Config{Rules: append(own, rules.Defaults()...), TimerInterval: time.Second})
+	m, err := variables.New(variables.Config{Rules: append(own, shippedRules()...), TimerInterval: time.Second})
 	require.NoError(t, err)
 	return Rules{Mapper: m}
 }
