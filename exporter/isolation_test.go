@@ -44,6 +44,7 @@ func withSlow(library string, update func()) func(*Exporter) {
 // A rank whose sample is just being taken in, which may take as long as it likes, is late: what was copied last
 // stands, and others don't wait.
 func TestRankThatIsTakenInHoldsNobodyUp(t *testing.T) {
+	t.Parallel()      // it waits
 	var mu sync.Mutex // held while a sample may not be taken in
 	n := startNode(t, Config{}, withSlow("mpich", func() {
 		mu.Lock()
@@ -78,6 +79,7 @@ func TestRankThatIsTakenInHoldsNobodyUp(t *testing.T) {
 
 // A busy machine takes its time, whoever else is there: all ranks are on every page.
 func TestManyRanksBesideAnIdleOneOfAnother(t *testing.T) {
+	t.Parallel() // it waits
 	n := startNode(t, Config{}, withSlow("openmpi", func() { time.Sleep(20 * time.Millisecond) }))
 	const ranks = 80
 	for i := range ranks {

@@ -37,6 +37,11 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", cmp.Or(os.Getenv("MPIT_SOAK_CHECKS"), "30")); err != nil {
 		panic(err)
 	}
+	// Tests that run side by side wait more than they compute, so the number of cores says nothing about how many
+	// there can be.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 

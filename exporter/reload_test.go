@@ -22,7 +22,7 @@ import (
 // withRules is rules to reload, before the shipped ones.
 func withRules(t *testing.T, own ...rules.Rule) Rules {
 	t.Helper()
-	m, err := variables.New(variables.Config{Rules: append(own, rules.Defaults()...), TimerInterval: time.Second})
+	m, err := variables.New(variables.Config{Rules: append(own, shippedRules()...), TimerInterval: time.Second})
 	require.NoError(t, err)
 	return Rules{Mapper: m}
 }
@@ -238,6 +238,7 @@ func TestReloadAwaitsAFreshSample(t *testing.T) {
 
 // TestManyReloads: whatever meets, nothing falls and nobody fails.
 func TestManyReloads(t *testing.T) {
+	t.Parallel() // it computes while others wait
 	n := startNode(t, Config{})
 	ranks := []*mpittest.Rank{mpittest.New(small("1", 0)), mpittest.New(small("1", 1)), mpittest.New(small("1", 2))}
 	n.connect(ranks...)

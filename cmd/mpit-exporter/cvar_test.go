@@ -161,8 +161,8 @@ func TestCvarOfAnExporter(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not tested: only root can be another user")
 	}
-	require.NoError(t, os.Chmod(built, 0o755))
-	cmd := exec.Command(binary(), "cvar", "set", "--control.socket="+control, "--jobid=everything", "limit_local=1")
+	require.NoError(t, os.Chmod(built(t), 0o755))
+	cmd := exec.Command(binary(t), "cvar", "set", "--control.socket="+control, "--jobid=everything", "limit_local=1")
 	cmd.Env = cleanEnviron()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
 	other := wait(t, cmd)

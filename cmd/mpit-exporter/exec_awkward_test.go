@@ -15,6 +15,7 @@ int main(void) { puts("hello"); return 7; }
 // TestExecOfAwkwardPrograms: a program that can't be observed, or that defends itself against preloaded libraries,
 // does what it does without us, by itself and out of a script; one line says what isn't possible.
 func TestExecOfAwkwardPrograms(t *testing.T) {
+	binary(t) // without it nothing need be compiled
 	for _, test := range []struct {
 		name    string
 		command []string

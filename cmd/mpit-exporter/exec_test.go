@@ -26,7 +26,7 @@ func TestExecBecomesTheProgram(t *testing.T) {
 		direct.Env = cleanEnviron()
 		want := wait(t, direct)
 
-		cmd := exec.Command("sh", "-c", trap+`exec "$@"`, "sh", binary(), "exec", "--", "sh", "-c", script)
+		cmd := exec.Command("sh", "-c", trap+`exec "$@"`, "sh", binary(t), "exec", "--", "sh", "-c", script)
 		cmd.Env = cleanEnviron()
 		got := wait(t, cmd)
 		assert.Equal(t, 7, got.status)
@@ -40,7 +40,7 @@ func TestExecBecomesTheProgram(t *testing.T) {
 
 func TestExecSetsTheEnvironment(t *testing.T) {
 	dir := mpittest.ShortDir(t)
-	cmd := exec.Command(binary(), "exec", "--socket=agent.sock", "--job-id=job 1", "--deny=osc_*", "--deny=x",
+	cmd := exec.Command(binary(t), "exec", "--socket=agent.sock", "--job-id=job 1", "--deny=osc_*", "--deny=x",
 		"--log", "--allow-write", "--monitoring", "--", "env")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PWD=" + dir, "KEPT=yes"}
@@ -50,7 +50,7 @@ func TestExecSetsTheEnvironment(t *testing.T) {
 		"PATH=" + os.Getenv("PATH"),
 		"PWD=" + dir,
 		"KEPT=yes",
-		"LD_PRELOAD=" + filepath.Join(built, preload.AgentLibraryName),
+		"LD_PRELOAD=" + filepath.Join(built(t), preload.AgentLibraryName),
 		"MPIT_SOCKET=" + filepath.Join(dir, "agent.sock"), // the program may change its directory
 		"MPIT_JOB_ID=job 1",
 		"MPIT_AGENT_DENY=+osc_*,x",
@@ -64,7 +64,7 @@ func TestExecSetsTheEnvironment(t *testing.T) {
 // TestExecWithTheCallProfile: the flag or the environment, with all else that exec can do; without the library
 // nothing is run.
 func TestExecWithTheCallProfile(t *testing.T) {
-	agent, calls := filepath.Join(built, preload.AgentLibraryName), filepath.Join(built, preload.CallsLibraryName)
+	agent, calls := filepath.Join(built(t), preload.AgentLibraryName), filepath.Join(built(t), preload.CallsLibraryName)
 	alone := filepath.Join(t.TempDir(), preload.AgentLibraryName) // the agent, and nothing beside it
 	other := filepath.Join(t.TempDir(), "calls.so")
 	pair := t.TempDir() // both of another build

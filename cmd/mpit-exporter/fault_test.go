@@ -107,13 +107,13 @@ func TestFaultSocketDirectory(t *testing.T) {
 			require.NoError(t, os.Chmod(dir, 0o755))
 			test.prepare(t, dir)
 			socket := filepath.Join(dir, "agent.sock")
-			cmd := exec.Command(binary(), "--agent.socket="+socket, "--web.listen-address=127.0.0.1:0")
+			cmd := exec.Command(binary(t), "--agent.socket="+socket, "--web.listen-address=127.0.0.1:0")
 			cmd.Env = cleanEnviron()
 			if test.nobody {
 				if os.Getuid() != 0 {
 					t.Skip("only root can start a program as another user")
 				}
-				require.NoError(t, os.Chmod(built, 0o755))
+				require.NoError(t, os.Chmod(built(t), 0o755))
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 			}
 			assert.Equal(t, outcome{
@@ -152,9 +152,6 @@ func fill(t *testing.T, dir string) (makeRoom func()) {
 // An exporter that starts where another one lives ends with an error that says so. That one keeps its socket and its
 // ranks, and one that was pushed aside doesn't take the other's socket away.
 func TestFaultSecondExporter(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
 	t.Parallel()
 	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(1)
@@ -178,9 +175,6 @@ func TestFaultSecondExporter(t *testing.T) {
 // what agents count has not fallen.
 func TestFaultKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
 	const ranks = 256
 	socket := filepath.Join(mpittest.ShortDir(t), "agent.sock")
 	first := startExporter(t, socket)
@@ -223,9 +217,6 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 // A thousand ranks of one user that come at once are all taken.
 func TestFaultThousandRanksAtOnce(t *testing.T) {
 	t.Parallel() // it waits: a user may have so much done in a second
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
 	const ranks = 1000
 	e := startExporter(t, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	job := mpittest.NewJob(ranks)
@@ -284,7 +275,7 @@ func TestFaultOutOfDescriptors(t *testing.T) {
 // With few descriptors from the start ranks are refused, and counted, while there is still room for scrapers.
 func TestFaultFewDescriptors(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command("/bin/sh", "-c", `ulimit -n 64; exec "$0" "$@"`, binary())
+	cmd := exec.Command("/bin/sh", "-c", `ulimit -n 64; exec "$0" "$@"`, binary(t))
 	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	assert.Contains(t, e.log(t), "Few files may be open")
 	job := mpittest.NewJob(100)
@@ -304,7 +295,7 @@ func TestFaultBlockedLog(t *testing.T) {
 	reads, writes, err := os.Pipe()
 	require.NoError(t, err)
 	defer func() { _ = reads.Close() }()
-	cmd := exec.Command("/bin/sh", "-c", `exec 2>&3; exec "$0" "$@"`, binary())
+	cmd := exec.Command("/bin/sh", "-c", `exec 2>&3; exec "$0" "$@"`, binary(t))
 	cmd.ExtraFiles = []*os.File{writes}
 	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"), "--log.level=debug")
 	require.NoError(t, writes.Close())

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -53,8 +54,24 @@ func needLandlock(t *testing.T) {
 }
 
 // built is where the real thing is: mpit-exporter, and beside it libraries that stand for the agent and the call
-// profile and do nothing.
-var built string
+// profile and do nothing. The first test that needs it has it built; -short is for what needs no program.
+func built(t *testing.T) (dir string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it runs the real program")
+	}
+	dir, err := buildOnce()
+	require.NoError(t, err)
+	return dir
+}
+
+// builtDir is to be removed at the end.
+var builtDir string
+
+var buildOnce = sync.OnceValues(func() (dir string, err error) {
+	builtDir, err = build()
+	return builtDir, err
+})
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envPlay) != "" {
@@ -66,12 +83,6 @@ func TestMain(m *testing.M) {
 	if signal.Ignored(syscall.SIGINT) { // in a script's background; the programs that tests start must hear it
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGINT)
 	}
-	dir, err := build()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	built = dir
 	// Tests that run side by side wait more than they compute, so the number of cores says nothing about how many
 	// there can be.
 	if err := flag.Set("test.parallel", "8"); err != nil {
@@ -79,7 +90,9 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
-		_ = os.RemoveAll(dir)
+		if builtDir != "" {
+			_ = os.RemoveAll(builtDir)
+		}
 		unforeign()
 		os.Exit(status)
 	}))
@@ -111,7 +124,10 @@ func build() (dir string, err error) {
 }
 
 // binary is the path of the real program.
-func binary() string { return filepath.Join(built, cli.ProgramName) }
+func binary(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(built(t), cli.ProgramName)
+}
 
 // outcome is how the program ended.
 type outcome struct {
@@ -124,7 +140,7 @@ func runBinary(t *testing.T, env []string, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary(), args...)
+	cmd := exec.CommandContext(ctx, binary(t), args...)
 	cmd.Env = append(cleanEnviron(), env...)
 	return wait(t, cmd)
 }
@@ -166,7 +182,7 @@ type exporterProcess struct {
 // startExporter starts the real program on a port and a socket of its own and waits until it is ready.
 func startExporter(t *testing.T, socket string, args ...string) *exporterProcess {
 	t.Helper()
-	return startCommand(t, exec.Command(binary()), socket, args...)
+	return startCommand(t, exec.Command(binary(t)), socket, args...)
 }
 
 func startCommand(t *testing.T, cmd *exec.Cmd, socket string, args ...string) *exporterProcess {

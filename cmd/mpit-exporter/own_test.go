@@ -81,14 +81,11 @@ func TestElection(t *testing.T) {
 		end            func() error
 	}
 	all := make([]started, 100)
-	if testing.Short() {
-		all = all[:20]
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	for i := range all {
 		s := &all[i]
-		s.cmd = exec.CommandContext(ctx, binary(), "exec", "--own", "--own.dir="+parent, "--own.listen=127.0.0.1:0",
+		s.cmd = exec.CommandContext(ctx, binary(t), "exec", "--own", "--own.dir="+parent, "--own.listen=127.0.0.1:0",
 			"--", "sh", "-c", "echo $MPIT_SOCKET; read line")
 		s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
 		withOwnEnvironment(s.cmd)
@@ -120,7 +117,7 @@ func TestOwnLeavesTheProgramAlone(t *testing.T) {
 	reads, writes, err := os.Pipe()
 	require.NoError(t, err)
 	defer func() { _ = reads.Close() }()
-	cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent, "--own.listen=127.0.0.1:0", "--",
+	cmd := exec.Command(binary(t), "exec", "--own", "--own.dir="+parent, "--own.listen=127.0.0.1:0", "--",
 		"sh", "-c", `cat /proc/$$/task/$$/children; ls /proc/$$/fd; taskset -p $$ 2>/dev/null; read line; exit 7`)
 	withOwnEnvironment(cmd)
 	cmd.ExtraFiles = []*os.File{writes}
@@ -189,7 +186,7 @@ func TestOwnThatCannotStart(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			told, parent := "", mpittest.ShortDir(t)
 			for rank := range 3 {
-				cmd := exec.Command(binary(), "exec", "--own", test.flag, "--", "sh", "-c", "exit 7")
+				cmd := exec.Command(binary(t), "exec", "--own", test.flag, "--", "sh", "-c", "exit 7")
 				if !strings.HasPrefix(test.flag, "--own.dir=") {
 					cmd.Args = slices.Insert(cmd.Args, 3, "--own.dir="+parent)
 				}
@@ -211,7 +208,7 @@ func TestOwnWhereOthersHaveTheDirectory(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be two users")
 	}
-	require.NoError(t, os.Chmod(built, 0o755))
+	require.NoError(t, os.Chmod(built(t), 0o755))
 	const user = 12346
 	taken := fmt.Sprintf("/tmp/%s-%d", cli.ProgramName, user)
 	require.NoError(t, os.Mkdir(taken, 0o700))
@@ -219,7 +216,7 @@ func TestOwnWhereOthersHaveTheDirectory(t *testing.T) {
 	home := mpittest.ShortDir(t)
 	require.NoError(t, os.Chown(home, user, user))
 	for _, variable := range []string{"XDG_RUNTIME_DIR", "HOME"} {
-		cmd := exec.Command(binary(), "exec", "--own", "--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo $MPIT_SOCKET")
+		cmd := exec.Command(binary(t), "exec", "--own", "--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo $MPIT_SOCKET")
 		for _, entry := range cleanEnviron() {
 			if !strings.HasPrefix(entry, "HOME=") && !strings.HasPrefix(entry, "XDG_RUNTIME_DIR=") {
 				cmd.Env = append(cmd.Env, entry)
@@ -238,7 +235,7 @@ func TestOwnWhereOthersHaveTheDirectory(t *testing.T) {
 func TestOwnAfterAKilledOne(t *testing.T) {
 	parent := mpittest.ShortDir(t)
 	for range 2 {
-		cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent,
+		cmd := exec.Command(binary(t), "exec", "--own", "--own.dir="+parent,
 			"--own.listen=127.0.0.1:0", "--", "sh", "-c", "echo up; read line")
 		withOwnEnvironment(cmd)
 		stdin, err := cmd.StdinPipe()
@@ -269,7 +266,7 @@ func TestOwnAfterAKilledOne(t *testing.T) {
 		_ = stdin.Close()
 		_ = cmd.Wait()
 	}
-	cmd := exec.Command(binary(), "exec", "--own", "--own.dir="+parent,
+	cmd := exec.Command(binary(t), "exec", "--own", "--own.dir="+parent,
 		"--own.listen=127.0.0.1:0", "--job-id=another", "--", "true")
 	withOwnEnvironment(cmd)
 	got := wait(t, cmd)

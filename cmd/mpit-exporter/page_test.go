@@ -21,7 +21,7 @@ import (
 // startPage runs "mpit-exporter page" as a user and returns the address that it prints.
 func startPage(t *testing.T, uid uint32, control string) (cmd *exec.Cmd, address string) {
 	t.Helper()
-	cmd = exec.Command(binary(), "page", "--control.socket="+control)
+	cmd = exec.Command(binary(t), "page", "--control.socket="+control)
 	cmd.Env = cleanEnviron()
 	if uid != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
@@ -97,10 +97,10 @@ func TestPrivateExporter(t *testing.T) {
 	}
 	dir := mpittest.ShortDir(t)
 	require.NoError(t, os.Chmod(dir, 0o755))
-	require.NoError(t, os.Chmod(built, 0o755))
+	require.NoError(t, os.Chmod(built(t), 0o755))
 	web := filepath.Join(dir, "web.yaml")
 	require.NoError(t, os.WriteFile(web, []byte(basicAuth(t, "prometheus", "right")), 0o600))
-	e := launchExporter(t, t.TempDir(), exec.Command(binary()), filepath.Join(dir, sockets.AgentFile), "--web.private",
+	e := launchExporter(t, t.TempDir(), exec.Command(binary(t)), filepath.Join(dir, sockets.AgentFile), "--web.private",
 		"--web.config.file="+web, "--operator=daemon", "--operator=@adm")
 	connect(t, e) // root's
 	ask := func(path, user string) int {
@@ -115,7 +115,7 @@ func TestPrivateExporter(t *testing.T) {
 	assert.Equal(t, http.StatusForbidden, ask("/", "prometheus"))
 
 	as := func(uid, group uint32, args ...string) outcome {
-		cmd := exec.Command(binary(), args...)
+		cmd := exec.Command(binary(t), args...)
 		cmd.Env = append(cleanEnviron(), sockets.EnvSocket+"="+e.socket)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid, Groups: []uint32{group}}}
 		return wait(t, cmd)

@@ -62,7 +62,7 @@ func TestEndDoesNotWaitForReceivers(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	defer receiver.Close()
-	cmd := exec.Command(binary())
+	cmd := exec.Command(binary(t))
 	cmd.Env = append(cleanEnviron(), "OTEL_EXPORTER_OTLP_TIMEOUT=3000")
 	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), sockets.AgentFile), "--otlp.endpoint="+receiver.URL(),
 		"--otlp.protocol=grpc", "--otlp.interval=24h")

@@ -134,7 +134,7 @@ func TestBadRulesAtStart(t *testing.T) {
 func TestReloadNotifiesSystemd(t *testing.T) {
 	environ, receive := serviceManager(t)
 	rules := rulesFile(t, goodRules)
-	cmd := exec.Command(binary())
+	cmd := exec.Command(binary(t))
 	cmd.Env = append(cleanEnviron(), environ)
 	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"), "--config.file="+rules)
 	assert.Equal(t, "READY=1", receive())

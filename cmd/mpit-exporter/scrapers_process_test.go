@@ -210,9 +210,6 @@ func settled(t *testing.T, ranks int, args ...string) (e *exporterProcess, job *
 // and nothing stays.
 func TestScrapersAThousandAtOnce(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
 	elsewhere(t)
 	e, _, files, goroutines := settled(t, 4)
 	before := e.page(t)
@@ -390,9 +387,6 @@ func TestScrapersThatGoAway(t *testing.T) {
 // MPIT_SOAK_SCRAPES is another number.
 func TestScrapersLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
 	total := 4000
 	if text := os.Getenv("MPIT_SOAK_SCRAPES"); text != "" {
 		var err error

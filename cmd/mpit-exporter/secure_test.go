@@ -117,7 +117,7 @@ func secured(t *testing.T, a *authority, config string) (dir, file string) {
 // startSecured starts an exporter that speaks TLS, behind Landlock where the kernel has it.
 func startSecured(t *testing.T, file string, args ...string) *exporterProcess {
 	t.Helper()
-	e := launchExporter(t, t.TempDir(), exec.Command(binary()), filepath.Join(mpittest.ShortDir(t), "agent.sock"),
+	e := launchExporter(t, t.TempDir(), exec.Command(binary(t)), filepath.Join(mpittest.ShortDir(t), "agent.sock"),
 		append([]string{"--web.config.file=" + file}, args...)...)
 	e.url = strings.Replace(e.url, "http://", "https://", 1)
 	return e

@@ -75,7 +75,7 @@ func TestServeWithoutLandlock(t *testing.T) {
 		unix.EPERM: "the kernel refuses it, as containers' filters of system calls do: operation not permitted",
 	} {
 		t.Run(number.Error(), func(t *testing.T) {
-			cmd := filtered(t, os.Args[0], binary(), []unix.SockFilter{
+			cmd := filtered(t, os.Args[0], binary(t), []unix.SockFilter{
 				loadCall,
 				{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_LANDLOCK_CREATE_RULESET, Jf: 1},
 				refuseWith(number),

@@ -182,7 +182,7 @@ func serviceManager(t *testing.T) (environ string, receive func() string) {
 
 func TestNotifiesSystemd(t *testing.T) {
 	environ, receive := serviceManager(t)
-	cmd := exec.Command(binary())
+	cmd := exec.Command(binary(t))
 	cmd.Env = append(cleanEnviron(), environ)
 	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"))
 	assert.Equal(t, "READY=1", receive())
@@ -200,7 +200,7 @@ func TestSystemdSocket(t *testing.T) {
 	defer func() { _ = file.Close() }()
 
 	// The number of the process stands in its environment: only a shell knows it in time.
-	cmd := exec.Command("/bin/sh", "-c", `export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@"`, binary())
+	cmd := exec.Command("/bin/sh", "-c", `export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@"`, binary(t))
 	cmd.ExtraFiles = []*os.File{file}
 	e := startCommand(t, cmd, filepath.Join(mpittest.ShortDir(t), "agent.sock"), "--web.systemd-socket")
 	assert.Equal(t, "http://"+l.Addr().String(), e.url)

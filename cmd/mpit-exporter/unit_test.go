@@ -169,7 +169,7 @@ func TestUnitsRestrictions(t *testing.T) {
 	}
 	unit := unitFile(t)
 	dir := mpittest.ShortDir(t)
-	for name, from := range map[string]string{"self": os.Args[0], cli.ProgramName: binary()} {
+	for name, from := range map[string]string{"self": os.Args[0], cli.ProgramName: binary(t)} {
 		text, err := os.ReadFile(from)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o755))

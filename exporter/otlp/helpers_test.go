@@ -3,6 +3,7 @@ package otlp
 import (
 	"bytes"
 	"context"
+	"flag"
 	"log/slog"
 	"sync"
 	"testing"
@@ -18,7 +19,13 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/otlp/otlptest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// Tests that run side by side wait more than they compute.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // protocols are those that every test of what goes over the wire is about.
 var protocols = []string{ProtocolGRPC, ProtocolHTTP}

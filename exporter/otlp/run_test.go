@@ -66,6 +66,7 @@ func TestRunPushesAtTheEnd(t *testing.T) {
 
 // There is a push when ranks have ended, if that is wanted, and else the next one has what they left.
 func TestRunPushesWhenRanksHaveEnded(t *testing.T) {
+	t.Parallel() // it waits between two pushes
 	r := receiver(t, otlptest.Options{})
 	s := one()
 	p := pusher(t, Config{Protocol: ProtocolGRPC, Endpoint: r.URL(), Interval: 1000 * time.Hour, Final: true}, s)

@@ -92,7 +92,7 @@ func TestKnownLies(t *testing.T) {
 			mapping.KindCounter, ""},
 	} {
 		t.Run(c.lib.Name+" "+c.name, func(t *testing.T) {
-			m, reason, ok := newMapper(t, rules.Defaults()...).Metric(c.lib, mpit.Variable{Name: c.name,
+			m, reason, ok := shipped().Metric(c.lib, mpit.Variable{Name: c.name,
 				Class: c.class, Datatype: c.datatype, DatatypeBytes: 8, Bind: mpit.BindComm})
 			require.True(t, ok, reason)
 			assert.Equal(t, c.want, m.Name)
@@ -102,7 +102,7 @@ func TestKnownLies(t *testing.T) {
 		})
 	}
 	t.Run("garbage is left out", func(t *testing.T) {
-		_, reason, ok := newMapper(t, rules.Defaults()...).Metric(mapping.Library{Name: mapping.OpenMPI,
+		_, reason, ok := shipped().Metric(mapping.Library{Name: mapping.OpenMPI,
 			Version: "5.0.7"}, mpit.Variable{Name: "runtime_spc_OMPI_SPC_MAX_OOS_IN_QUEUE", Class: mpit.ClassSize,
 			Datatype: u})
 		assert.False(t, ok)
@@ -124,7 +124,7 @@ func TestKnownLies(t *testing.T) {
 			a := newAgent(mpit.Variable{Name: c.name, Class: mpit.ClassCounter, Datatype: u})
 			h := a.handles[0]
 			h.First, h.values[0] = []uint64{math.MaxUint64 - 1}, math.MaxUint64-1
-			r := NewRank(newMapper(t, rules.Defaults()...), variables.Process{Library: c.lib})
+			r := NewRank(shipped(), variables.Process{Library: c.lib})
 			r.Update(a.sample())
 			assert.Zero(t, show(r)[c.shown])
 			h.values[0] += 1000
@@ -133,7 +133,7 @@ func TestKnownLies(t *testing.T) {
 		}
 	})
 	t.Run("MPICH's watermarks say what they are", func(t *testing.T) {
-		m, _, _ := newMapper(t, rules.Defaults()...).Metric(mpich,
+		m, _, _ := shipped().Metric(mpich,
 			mpit.Variable{Name: "unexpected_recvq_length", Class: mpit.ClassHighWatermark, Datatype: u})
 		assert.Contains(t, m.Help, "present level")
 	})

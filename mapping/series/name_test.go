@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,6 +89,15 @@ func newMapper(t fataler, list ...rules.Rule) *variables.Mapper {
 	}
 	return m
 }
+
+// shipped has the rules that are shipped, for tests that only ask it; to read and compile them takes a while.
+var shipped = sync.OnceValue(func() *variables.Mapper {
+	m, err := variables.New(variables.Config{Rules: rules.Defaults()})
+	if err != nil {
+		panic(err)
+	}
+	return m
+})
 
 func TestNamesOfEachClass(t *testing.T) {
 	for _, c := range []struct {
@@ -437,7 +447,7 @@ func FuzzNames(f *testing.F) {
 	f.Add("foo_size", uint8(2))
 	f.Add("\xff\x00", uint8(255))
 	f.Fuzz(func(t *testing.T, name string, class uint8) {
-		m, _, ok := newMapper(t, rules.Defaults()...).Metric(mapping.Library{Name: mapping.OpenMPI, Version: "5.0"},
+		m, _, ok := shipped().Metric(mapping.Library{Name: mapping.OpenMPI, Version: "5.0"},
 			mpit.Variable{Name: name, Description: name, Class: mpit.Class(class), Datatype: mpit.DatatypeDouble})
 		if ok {
 			checkMetric(t, m)

@@ -20,9 +20,10 @@ import (
 
 // The SDK's own exporters understand what the receiver says: sizes, headers, TLS, refusals, going away and coming back.
 func TestReceiver(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	t.Cleanup(func() { goleak.VerifyNone(t) })
 	for _, protocol := range []string{GRPC, HTTP} {
 		t.Run(protocol, func(t *testing.T) {
+			t.Parallel() // it waits before it tries again
 			authority, err := NewAuthority()
 			require.NoError(t, err)
 			serverTLS, err := authority.ServerTLS(true)

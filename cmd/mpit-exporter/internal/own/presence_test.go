@@ -74,7 +74,13 @@ func TestPresenceOfAZombie(t *testing.T) {
 	process, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
 	require.NoError(t, err)
 	require.True(t, p.enter(process.Pid))
-	require.Eventually(t, func() bool { p.look(); return p.hasLeft(process.Pid) }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		p.mu.Lock()
+		p.read = time.Time{} // its state is read at each look
+		p.mu.Unlock()
+		p.look()
+		return p.hasLeft(process.Pid)
+	}, patience, time.Millisecond)
 	_, err = process.Wait()
 	require.NoError(t, err)
 }

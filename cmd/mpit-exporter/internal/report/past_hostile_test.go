@@ -34,6 +34,9 @@ func ask(ctx context.Context, t *testing.T, answer func(w io.Writer)) ([]*job.Re
 
 // What a rank has costs as much as it is: with the square of these series the test would run into its time limit.
 func TestManySeriesOfOneRank(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fewer wouldn't show it")
+	}
 	const many = 100_000
 	v := newVector(jobtest.Began)
 	for n := range many {
