@@ -309,7 +309,7 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds, elsewhere 
 
 // usage is how ranks use their cores and MPI.
 type usage struct {
-	short  []*Rank // that work and have no core, as far as they are known; all, if none has one for half of its time
+	short  []*Rank // that work and have no core, as far as they are known; all, if each lacks one for long
 	got    float64 // what part of their time these got one, in the mean
 	away   float64 // share of time in which all neither compute nor communicate; 0: one does, or it isn't known
 	losing int     // ranks that lose time in MPI
@@ -320,14 +320,14 @@ type usage struct {
 // usageOf takes the shares from which on ranks have no core and are idle.
 func usageOf(part []*Rank, queued, idleFrom float64) usage {
 	u := usage{known: true}
-	idle, starved, got := true, true, 0.0
+	idle, starve, got := true, true, 0.0
 	for _, of := range part {
 		// Ranks that wait in MPI without a core may lose nothing: a rank that sleeps may be whom they wait for.
 		if of.queued()-max(1-of.Useful(), 0) >= queued {
 			u.short = append(u.short, of)
 			u.got += of.got()
 		}
-		starved = starved && of.queued() >= 0.5
+		starve = starve && of.queued() >= starved
 		got += of.got()
 		on, known := of.ready()
 		away := of.Share(api.Outside, api.Poll)
@@ -340,7 +340,7 @@ func usageOf(part []*Rank, queued, idleFrom float64) usage {
 		queues := of.CPU != nil && of.CPU.Queue != nil
 		u.known, u.young = u.known && queues, u.young || queues && of.young
 	}
-	if starved {
+	if starve {
 		u.short, u.got = part, got
 	}
 	u.got /= float64(max(len(u.short), 1))

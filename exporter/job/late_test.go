@@ -89,6 +89,13 @@ func TestWhereTimeGoes(t *testing.T) {
 		"all without a core": {[]Rank{collectives(0, 80).kernel(25, 75), collectives(1, 0).kernel(25, 75)},
 			[]Call{two}, NoCore,
 			"2 ranks got a core for 25 % of the time in which they could run"},
+		"four that spin on two cores": {[]Rank{collectives(0, 80).kernel(51, 49), collectives(1, 80).kernel(49, 51),
+			collectives(2, 80).kernel(60, 40), collectives(3, 0).kernel(50, 50)}, []Call{barrier(map[int]float64{0: 80,
+			1: 80, 2: 80, 3: 0})}, NoCore, "4 ranks got a core for 52 % of the time in which they could run"},
+		"four that spin, and one has a core": {[]Rank{collectives(0, 80).kernel(51, 49), collectives(1, 80).kernel(49, 51),
+			collectives(2, 80).kernel(61, 39), collectives(3, 0).kernel(81, 19)}, []Call{barrier(map[int]float64{0: 80,
+			1: 80, 2: 80, 3: 0})}, LateRanks, "40 % useful; 60 % of the time ranks wait in MPI_Barrier on halo probably for " +
+			"rank 3 on a, which is on the CPU for 81 % of the time"},
 		"those that wait share a core": {[]Rank{collectives(0, 80).kernel(60, 40), collectives(1, 80).kernel(60, 40),
 			collectives(2, 0).kernel(3, 1)}, []Call{calls("MPI_Barrier", "halo", 10, map[int]float64{0: 80, 1: 80, 2: 0})},
 			LateRanks, "47 % useful; 53 % of the time ranks wait in MPI_Barrier on halo probably for rank 2 on a, which " +
