@@ -375,12 +375,19 @@ func crash(gone []*Rank, of int) string {
 		return aborting[0].name() + " called MPI_Abort; " + many
 	case len(gone) == 1:
 		return fmt.Sprintf("%s ended without MPI_Finalize (%s)", first.name(), why)
-	case len(alone) == 1 && killed == len(gone)-1:
+	case len(alone) == 1 && killed == len(gone)-1 && !endedAfter(alone[0], gone):
 		return fmt.Sprintf("%s, probably %s (%s) first", many, alone[0].name(), alone[0].Exit)
 	case len(nodes) == 1 && !first.EndedAt.IsZero() && gone[1].EndedAt.Sub(first.EndedAt) > atOnce:
 		return fmt.Sprintf("%s, probably %s (%s) first", many, first.name(), cmp.Or(first.Exit, first.End))
 	}
 	return fmt.Sprintf("%s (%s); which was the first isn't known", many, why)
+}
+
+// endedAfter says that a rank has ended clearly later than another one of its node: each node has its own clock.
+func endedAfter(of *Rank, gone []*Rank) bool {
+	return slices.ContainsFunc(gone, func(r *Rank) bool {
+		return r.Node == of.Node && !r.EndedAt.IsZero() && of.EndedAt.Sub(r.EndedAt) > atOnce
+	})
 }
 
 func efficiency(observed []*Rank) *Efficiency {
