@@ -138,7 +138,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	case use.young && r.Job.Ended == nil: // whether they only wait for a core is known soon
 		v.State, v.Late, v.Text = Unknown, nil, justStarted
 	case v.Late == nil && use.known && share >= r.from(LateInTurn, Late) &&
-		call.isSlow() && r.isOf(call, part):
+		call.isSlow() && call.isOfAll(part):
 		v.State = LateInTurn
 		v.Text += fmt.Sprintf("; %s of the time is waiting%s, for a different rank each time", units.Percent(share), where)
 	default:
@@ -178,13 +178,9 @@ func inCalls(part []*Rank) string {
 		fmt.Sprintf("all %d ranks have", len(part))), place, seconds(shortest))
 }
 
-// isOf says that all members of the communicator that a call is on are among the ranks.
-func (r *Report) isOf(c *Call, part []*Rank) bool {
-	calling := c.callers(placesOf(part))
-	return len(calling) > 1 && !slices.ContainsFunc(calling, func(i int) bool {
-		on := part[i].on(c.Called)
-		return on.id == "" || on.size != len(calling)
-	})
+// isOfAll says that the ranks are all members of the communicator that a call is on, and several.
+func (c *Call) isOfAll(part []*Rank) bool {
+	return len(part) > 1 && !slices.ContainsFunc(part, func(of *Rank) bool { return of.on(c.Called).size != len(part) })
 }
 
 // lasts is the part of its threshold at which a state ends.
