@@ -48,6 +48,12 @@ func TestWhereTimeGoes(t *testing.T) {
 	youth.young, youth.CPU.Seconds = true, new(25.0)
 	reads, onGPU := collectives(1, 0).kernel(3, 0), collectives(1, 0).kernel(3, 0)
 	reads.CPU.In, onGPU.CPU.GPU = "read of fd 3 (a pipe)", true
+	paused := func(seconds float64, r Rank) Rank {
+		r.CPU.Paused = seconds
+		return r
+	}
+	threads := collectives(1, 0)
+	threads.CPU = &api.CPU{Seconds: new(400.0)}
 	barrier := func(seconds map[int]float64) Call { return calls("MPI_Barrier", "halo", 1000, seconds) }
 	receives := func(rank, from int) Rank {
 		c := message("MPI_Recv", 7, from)
@@ -89,6 +95,19 @@ func TestWhereTimeGoes(t *testing.T) {
 		"all without a core": {[]Rank{collectives(0, 80).kernel(25, 75), collectives(1, 0).kernel(25, 75)},
 			[]Call{two}, NoCore,
 			"2 ranks got a core for 25 % of the time in which they could run"},
+		"on the CPU while nothing was measured, too": {[]Rank{collectives(0, 80).kernel(99, 0), paused(10,
+			collectives(1, 0).kernel(5, 0))}, []Call{two}, LateRanks, "60 % useful; 40 % of the time ranks wait in " +
+			"MPI_Barrier on halo for rank 1 on a, which is outside MPI for 100 % of the time"},
+		"without a core while nothing was measured, too": {[]Rank{paused(10, collectives(0, 0).kernel(50, 50)), paused(10,
+			collectives(1, 0).kernel(50, 50))}, nil, Healthy, "healthy: 100 % useful"},
+		"without a core, and for a moment nothing was measured": {[]Rank{paused(9, collectives(0, 0).kernel(50, 50)),
+			paused(9, collectives(1, 0).kernel(50, 50))}, nil, NoCore,
+			"2 ranks got a core for 50 % of the time in which they could run"},
+		"without a core before MPI_Init": {[]Rank{collectives(0, 0).kernel(61, 50), collectives(1, 0).kernel(61, 50)}, nil,
+			Healthy, "healthy: 100 % useful"},
+		"all its threads on the CPU": {[]Rank{collectives(0, 80).kernel(99, 0), threads}, []Call{two}, LateRanks,
+			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is on the CPU for 100 " +
+				"% of the time"},
 		"four that spin on two cores": {[]Rank{collectives(0, 80).kernel(51, 49), collectives(1, 80).kernel(49, 51),
 			collectives(2, 80).kernel(60, 40), collectives(3, 0).kernel(50, 50)}, []Call{barrier(map[int]float64{0: 80,
 			1: 80, 2: 80, 3: 0})}, NoCore, "4 ranks got a core for 52 % of the time in which they could run"},
@@ -241,6 +260,32 @@ func TestSinceOfCores(t *testing.T) {
 	assert.Equal(t, 5, of.CPU.Nice)
 	assert.InDelta(t, 1.5, of.cores, 1e-9)
 	assert.InDelta(t, 65, *now.Ranks[0].CPU.Seconds, 0, "the later report is not changed")
+}
+
+// A rank's times on a core are of the time of it that is known, whatever of the interval that is.
+func TestSinceOfCoresOfAPart(t *testing.T) {
+	for _, c := range []struct {
+		name                             string
+		observed, core, read, paused     float64 // since then
+		time, thread, seconds, of, cores float64
+	}{
+		{"all of it", 10, 8, 4, 0, 10, 10, 8, 0, 0.8},
+		{"it does not answer", 2, 2, 2, 0, 2, 2, 2, 0, 0.2},
+		{"it answers again", 40, 36, 40, 4, 10, 9, 9, 1, 0.9},
+		{"measured for a part", 2, 9, 10, 8, 2, 1.8, 9, 8, 0.9},
+	} {
+		r := Rank{PID: 1, Time: api.StateSeconds{100}, CPU: &api.CPU{Seconds: new(50.0), Thread: new(50.0), At: 4, Paused: 7}}
+		before := &Report{Time: after(0), Ranks: []Rank{r}}
+		r.Time[api.Outside] += c.observed
+		r.CPU = &api.CPU{Seconds: new(50 + c.core), Thread: new(50 + min(c.core, c.read)), At: 4 + c.read, Paused: 7 + c.paused}
+		now := (&Report{Time: after(10), Ranks: []Rank{r}}).Since(before.Totals())
+		of := now.Ranks[0]
+		assert.InDelta(t, c.time, of.Time.Sum(), 1e-9, c.name)
+		assert.InDelta(t, c.thread, *of.CPU.Thread, 1e-9, c.name)
+		assert.InDelta(t, c.seconds, *of.CPU.Seconds, 1e-9, c.name)
+		assert.InDelta(t, c.of, of.CPU.Paused, 1e-9, c.name)
+		assert.InDelta(t, c.cores, of.cores, 1e-9, c.name)
+	}
 }
 
 // Reports on the nodes of a job that have gone over HTTP say together what one on all of its ranks does.

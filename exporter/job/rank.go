@@ -81,6 +81,24 @@ func (r *Rank) ready() (share float64, known bool) {
 	return on + r.queued(), known && r.CPU.Queue != nil && !r.young
 }
 
+// cpu is what the kernel says of the rank's time; nil: nothing, or it is of other time, too: before MPI_Init, or when
+// the program had switched measuring off.
+func (r *Rank) cpu() *api.CPU {
+	c, observed, known := r.CPU, r.Time.Sum(), 0.0
+	if c == nil || c.Paused >= noted*observed {
+		return nil
+	}
+	for _, of := range []*float64{c.Thread, c.Queue} {
+		if of != nil {
+			known += *of
+		}
+	}
+	if known > (1+noted)*observed {
+		return nil
+	}
+	return c
+}
+
 // Share is the share of its time that it is in some states; 0 where nothing is known.
 func (r *Rank) Share(states ...api.TimeState) (share float64) {
 	for _, state := range states {
@@ -285,17 +303,18 @@ func (r *Rank) busyWith() string {
 
 // onCore is the share of the rank's time in which its thread, or if that isn't known any, was on a core.
 func (r *Rank) onCore() (share float64, known bool) {
-	if r.CPU == nil || r.Time.Sum() <= 0 {
+	c := r.cpu()
+	if c == nil {
 		return 0, false
 	}
-	on := r.CPU.Thread
+	on := c.Thread
 	if on == nil || r.young {
-		on = r.CPU.Seconds
+		on = c.Seconds
 	}
 	if on == nil {
 		return 0, false
 	}
-	return *on / r.Time.Sum(), true
+	return min(*on/r.Time.Sum(), 1), true
 }
 
 // got is the share of the time in which it could run that a rank had a core; 1 if it never had to wait for one, or
@@ -309,8 +328,8 @@ func (r *Rank) got() float64 {
 
 // queued is the share of its time in which a rank was ready to run and had no core; 0 where that isn't known.
 func (r *Rank) queued() float64 {
-	if r.CPU == nil || r.CPU.Queue == nil || r.Time.Sum() <= 0 || r.young {
-		return 0
+	if c := r.cpu(); c != nil && c.Queue != nil && !r.young {
+		return *c.Queue / r.Time.Sum()
 	}
-	return *r.CPU.Queue / r.Time.Sum()
+	return 0
 }

@@ -26,28 +26,28 @@ type rankTotals struct {
 	cpu  *api.CPU // never nil
 }
 
-// cpuSince is what the kernel says of a rank, its times those of the seconds since then. Those of a thread are read
-// less often, at other times: they are what they would be in so many seconds, by what was read meanwhile, or else by
-// all of the time observed.
-func cpuSince(now, before *api.CPU, seconds, observed float64) *api.CPU {
+// cpuSince is what the kernel says of a rank, its times those of the seconds since then, of which so many times as much
+// has come. Those of a thread are read less often, at other times: they are what they would be in so many seconds, by
+// what was read meanwhile, or else by all of the time observed.
+func cpuSince(now, before *api.CPU, seconds, times, observed float64) *api.CPU {
 	if now == nil {
 		return nil
 	}
-	since := func(now, before *float64, times float64) *float64 {
+	since := func(now, before *float64, part float64) *float64 {
 		if now == nil || before == nil {
 			return nil
 		}
-		return new(grown(*now, *before) * times)
+		return new(grown(*now, *before) * part)
 	}
-	of, was, times := *now, *before, 1.0
+	of, was, part := *now, *before, 1.0
 	switch read := now.At - was.At; {
 	case read > 0:
-		times = seconds / read
+		part = seconds / read
 	case now.At > 0:
-		times, was.Thread, was.Queue = seconds/observed, new(0.0), new(0.0)
+		part, was.Thread, was.Queue = seconds/observed, new(0.0), new(0.0)
 	}
-	of.Seconds, of.Thread = since(now.Seconds, was.Seconds, 1), since(now.Thread, was.Thread, times)
-	of.Queue = since(now.Queue, was.Queue, times)
+	of.Seconds, of.Paused = since(now.Seconds, was.Seconds, 1/times), grown(now.Paused, was.Paused)/times
+	of.Thread, of.Queue = since(now.Thread, was.Thread, part), since(now.Queue, was.Queue, part)
 	return &of
 }
 
@@ -170,14 +170,17 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 		for state := range r.Time {
 			r.Time[state] = grown(r.Time[state], b.time[state])
 		}
-		r.young = r.young && r.CPU != nil && r.CPU.At == b.cpu.At
-		if r.CPU = cpuSince(r.CPU, b.cpu, seconds, observed); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
-			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
+		times := 1.0
+		if more := r.Time.Sum() / seconds; more > 2 {
+			times = more
 		}
-		if times := r.Time.Sum() / seconds; times > 2 {
-			for state := range r.Time {
-				r.Time[state] /= times
-			}
+		for state := range r.Time {
+			r.Time[state] /= times
+		}
+		r.young = r.young && r.CPU != nil && r.CPU.At == b.cpu.At
+		r.CPU = cpuSince(r.CPU, b.cpu, r.Time.Sum(), times, observed)
+		if r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
+			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
 		}
 	}
 	return ranks
