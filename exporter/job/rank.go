@@ -42,6 +42,14 @@ type Rank struct {
 	// Ahead says that it has nonblocking messages: one that others wait for may be on its way.
 	Ahead bool `json:"sends_ahead,omitempty"`
 
+	watched
+}
+
+// watched is how a rank was observed.
+type watched struct {
+	// Unheard says that it has not answered for most of the interval that a report is on.
+	Unheard bool `json:"unheard,omitempty"`
+
 	cores float64 // how many it used on average in a report on an interval; 0: not known
 	step  float64 // seconds in which its job begins a collective: what lasts no longer isn't blocked; 0: not known
 	young bool    // its thread's times on a core, which are read now and then, may be those of its first moments

@@ -134,8 +134,9 @@ func (r *Report) since(before *Totals, was string, step time.Duration) *Report {
 		of.Ranks = slices.Clone(r.Ranks)
 	} else {
 		of.Seconds, of.Whole = r.Time.Sub(before.time).Seconds(), false
-		of.Ranks = before.ranksSince(r.Ranks, of.Seconds)
-		of.Calls = before.callsSince(r.Calls)
+		var times map[who]float64
+		of.Ranks, times = before.ranksSince(r.Ranks, of.Seconds)
+		of.Calls = before.callsSince(r.Calls, times)
 		of.Sizes = before.sizesSince(r.Sizes)
 		of.Messages = before.messagesSince(r.Messages)
 		of.sortCalls()
@@ -159,9 +160,9 @@ func (t *Totals) sameRanks(now []Rank) bool {
 }
 
 // ranksSince takes of a rank that was silent and answers again as much as of the others: what it did meanwhile has come
-// at once.
-func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
-	ranks := slices.Clone(now)
+// at once. So many times as much has come of each of those.
+func (t *Totals) ranksSince(now []Rank, seconds float64) (ranks []Rank, more map[who]float64) {
+	ranks, more = slices.Clone(now), map[who]float64{}
 	for i := range ranks {
 		r := &ranks[i]
 		r.Bytes, r.Phases = nil, nil
@@ -170,9 +171,12 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 		for state := range r.Time {
 			r.Time[state] = grown(r.Time[state], b.time[state])
 		}
-		times := 1.0
-		if more := r.Time.Sum() / seconds; more > 2 {
-			times = more
+		times := r.Time.Sum() / seconds
+		r.Unheard = times > 2 || times < 0.5 && r.silent()
+		if times > 2 {
+			more[r.who()] = times
+		} else {
+			times = 1
 		}
 		for state := range r.Time {
 			r.Time[state] /= times
@@ -183,11 +187,11 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
 		}
 	}
-	return ranks
+	return ranks, more
 }
 
-// callsSince leaves out calls that have taken no time and were not called.
-func (t *Totals) callsSince(now []Call) (calls []Call) {
+// callsSince leaves out calls that have taken no time and were not called. Of some ranks more has come than of others.
+func (t *Totals) callsSince(now []Call, more map[who]float64) (calls []Call) {
 	for _, c := range now {
 		call := hash(t, c.Called)
 		c.Calls = t.grown(c.Calls, quantity{called: call, what: "calls"})
@@ -200,6 +204,10 @@ func (t *Totals) callsSince(now []Call) (calls []Call) {
 			c.Most, c.MostSeconds = math.MaxInt, -1
 			for by, seconds := range c.ranks {
 				seconds = t.grown(seconds, quantity{called: call, who: by})
+				if times, is := more[by]; is {
+					c.Seconds = grown(c.Seconds, seconds-seconds/times)
+					seconds /= times
+				}
 				c.ranks[by] = seconds
 				if seconds > c.MostSeconds || seconds == c.MostSeconds && by.rank < c.Most {
 					c.Most, c.MostSeconds = by.rank, seconds

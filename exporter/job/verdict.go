@@ -25,6 +25,8 @@ func (r *Report) verdict() Verdict {
 		return v
 	}
 	switch {
+	case r.isUnheard():
+		v.Efficiency, v.Text = nil, "its ranks have not answered for most of the time"
 	case slices.ContainsFunc(r.Ranks, func(r Rank) bool { return r.isUnknown() }):
 		v.Text = "ranks wait for messages, and what their other threads do isn't known"
 	case len(observed) == 0:
@@ -35,6 +37,18 @@ func (r *Report) verdict() Verdict {
 		r.divide(observed, &v)
 	}
 	return v
+}
+
+// isUnheard says that most ranks have not answered for most of the time, as when the job was stopped for a while: what
+// they did meanwhile isn't known.
+func (r *Report) isUnheard() bool {
+	unheard := 0
+	for i := range r.Ranks {
+		if r.Ranks[i].Unheard {
+			unheard++
+		}
+	}
+	return 2*unheard > len(r.Ranks)
 }
 
 const justStarted = "its ranks have just started"
