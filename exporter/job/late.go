@@ -338,7 +338,7 @@ func usageOf(part []*Rank, queued, idleFrom float64) usage {
 			u.losing++
 		}
 		queues := of.CPU != nil && of.CPU.Queue != nil
-		u.known, u.young = u.known && queues, u.young || queues && of.young
+		u.known, u.young = u.known && queues && of.cpu() != nil, u.young || queues && of.young
 	}
 	if starve {
 		u.short, u.got = part, got

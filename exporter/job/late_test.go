@@ -165,6 +165,11 @@ func TestWhereTimeGoes(t *testing.T) {
 			collectives(1, 41).kernel(99, 0).member("halo", 2, 10)}, []Call{
 			barrier(map[int]float64{0: 40, 1: 41})}, LateInTurn,
 			"60 % useful; 40 % of the time is waiting in MPI_Barrier on halo, for a different rank each time"},
+		"another one each time, while something was measured": {[]Rank{
+			paused(10, collectives(0, 40).kernel(99, 0)).member("halo", 2, 10),
+			paused(10, collectives(1, 41).kernel(99, 0)).member("halo", 2, 10)}, []Call{
+			barrier(map[int]float64{0: 40, 1: 41})}, Communication, "60 % useful; 40 % of the time is spent in MPI, mostly in " +
+			"MPI_Barrier on halo, and no rank is late"},
 		"another one each time, of half of them": {[]Rank{
 			collectives(0, 80).kernel(99, 0).member("halo", 2, 10).member("all", 4, 10),
 			collectives(1, 81).kernel(99, 0).member("halo", 2, 10).member("all", 4, 10),
