@@ -333,7 +333,7 @@ func usageOf(part []*Rank, queued, idleFrom float64) usage {
 		away := of.Share(api.Outside, api.Poll)
 		u.away += away / float64(len(part))
 		polls := of.Share(api.Poll) >= idleFrom
-		idle = idle && away >= idleFrom && (polls || known && !of.CPU.GPU && on <= 1-idleFrom)
+		idle = idle && away >= idleFrom && of.others() < noted && (polls || known && !of.CPU.GPU && on <= 1-idleFrom)
 		if 1-of.Useful() >= noted {
 			u.losing++
 		}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -34,12 +35,22 @@ func (r Rank) kernel(core, queue float64) Rank {
 	return r
 }
 
+// process is the rank whose process has been on a core for so many seconds, in all of its threads.
+func (r Rank) process(seconds float64) Rank {
+	cpu := *cmp.Or(r.CPU, &api.CPU{})
+	cpu.Seconds, r.CPU = &seconds, &cpu
+	return r
+}
+
 // collectives is a rank that has spent so many of 100 s in collectives.
 func collectives(rank int, seconds float64) Rank { return of(rank, "a", 0, 0, seconds, 0) }
 
 // Where time goes, and which rank is named for it. Wrong names cost more than none.
 func TestWhereTimeGoes(t *testing.T) {
-	polls := Rank{Rank: 0, Node: "a", State: "up", Time: api.StateSeconds{api.Outside: 2, api.Poll: 98}}.kernel(99, 0)
+	polling := func(seconds float64) Rank {
+		return Rank{Node: "a", State: "up", Time: api.StateSeconds{api.Outside: 100 - seconds, api.Poll: seconds}}
+	}
+	polls := polling(98).kernel(99, 0)
 	dozes, tests := of(0, "a", 0, 0, 0, 0).kernel(15, 1), of(0, "a", 0, 0, 0, 0).kernel(98, 1)
 	dozes.Time[api.Poll], tests.Time[api.Poll] = 0.2, 0.2
 	youth := collectives(0, 0).kernel(2, 0)
@@ -52,6 +63,18 @@ func TestWhereTimeGoes(t *testing.T) {
 		r.CPU.Paused = seconds
 		return r
 	}
+	unread := func(seconds float64, r Rank) Rank {
+		r.unread = seconds
+		return r
+	}
+	starts := func(r Rank) Rank {
+		r.young = true
+		return r
+	}
+	const (
+		others  = "ranks wait for messages, and what their other threads do isn't known"
+		nothing = "100 % of the time ranks neither compute nor communicate"
+	)
 	threads := collectives(1, 0)
 	threads.CPU = &api.CPU{Seconds: new(400.0)}
 	barrier := func(seconds map[int]float64) Call { return calls("MPI_Barrier", "halo", 1000, seconds) }
@@ -108,6 +131,9 @@ func TestWhereTimeGoes(t *testing.T) {
 		"all its threads on the CPU": {[]Rank{collectives(0, 80).kernel(99, 0), threads}, []Call{two}, LateRanks,
 			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is on the CPU for 100 " +
 				"% of the time"},
+		"off the CPU, but for other threads": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(3,
+			0).process(13)}, []Call{two}, LateRanks, "60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for " +
+			"rank 1 on a, which is off the CPU, but not its other threads"},
 		"four that spin on two cores": {[]Rank{collectives(0, 80).kernel(51, 49), collectives(1, 80).kernel(49, 51),
 			collectives(2, 80).kernel(60, 40), collectives(3, 0).kernel(50, 50)}, []Call{barrier(map[int]float64{0: 80,
 			1: 80, 2: 80, 3: 0})}, NoCore, "4 ranks got a core for 52 % of the time in which they could run"},
@@ -204,6 +230,23 @@ func TestWhereTimeGoes(t *testing.T) {
 			"98 % of the time ranks neither compute nor communicate"},
 		"nobody has a core": {[]Rank{collectives(0, 0).kernel(20, 15), collectives(1, 0).kernel(20, 15)}, nil, Healthy,
 			"healthy: 100 % useful"},
+		"other threads have work": {[]Rank{collectives(0, 1).kernel(2, 0).process(12), collectives(1, 2).kernel(2, 0)}, nil,
+			Healthy, "healthy: 98 % useful"},
+		"other threads have hardly any work": {[]Rank{collectives(0, 1).kernel(2, 0).process(11), collectives(1,
+			2).kernel(2, 0)}, nil, Idle, "98 % of the time ranks neither compute nor communicate"},
+		"polls while others work":                         {[]Rank{polls, polls.process(109)}, nil, Unknown, others},
+		"polls for a part of the time, while others work": {[]Rank{polling(70).kernel(99, 0).process(190), polls}, nil, Unknown, others},
+		"polls for less": {[]Rank{polling(69).kernel(99, 0).process(190), polls}, nil, Communication,
+			"16 % useful; 84 % of the time is spent in MPI, and no single rank is late"},
+		"polls, and who works isn't known":      {[]Rank{polls, starts(polls).process(110)}, nil, Unknown, others},
+		"polls, and has not been read lately":   {[]Rank{polls, unread(6, polls).process(110)}, nil, Unknown, others},
+		"polls, and perhaps itself has started": {[]Rank{polls, starts(polls).process(109)}, nil, Idle, nothing},
+		"polls in an unknown thread":            {[]Rank{polls, polling(98).process(109)}, nil, Idle, nothing},
+		"sleeps between polls while others work": {[]Rank{dozes.process(26), collectives(1, 0).kernel(99, 0)}, nil, Unknown,
+			others},
+		"sleeps between polls, and works now and then": {[]Rank{unread(6, dozes).process(30), collectives(1, 0).kernel(99,
+			0)}, nil, LateRanks, "58 % useful; 42 % of the time ranks wait for rank 1 on a, which is on the CPU for 99 % of " +
+			"the time"},
 		"nothing is known of cores yet": {[]Rank{youth, youth}, nil, Healthy, "healthy: 100 % useful"},
 		"nothing comes":                 {[]Rank{polls, polls}, nil, Idle, "100 % of the time ranks neither compute nor communicate"},
 		"perhaps on GPUs":               {[]Rank{onGPU, onGPU}, nil, Healthy, "healthy: 100 % useful"},
@@ -219,6 +262,12 @@ func TestWhereTimeGoes(t *testing.T) {
 			assert.Equal(t, c.text, v.Text)
 		})
 	}
+}
+
+// Where other threads may do anything, the rank's efficiency isn't known.
+func TestEfficiencyOfWhoPolls(t *testing.T) {
+	polls := Rank{Rank: 1, Time: api.StateSeconds{api.Poll: 100}}.process(110)
+	assert.Equal(t, 1, (&Report{Ranks: []Rank{collectives(0, 0), polls}}).verdict().Efficiency.Ranks)
 }
 
 // A state that goes on, below what makes it begin, says the share that there is.
@@ -264,6 +313,13 @@ func TestSinceOfCores(t *testing.T) {
 	assert.InDelta(t, 3*10./110, *now.Since(at(0, 50, 8, &queue).Totals()).Ranks[0].CPU.Queue, 1e-9, "not read since")
 	assert.Equal(t, 5, of.CPU.Nice)
 	assert.InDelta(t, 1.5, of.cores, 1e-9)
+	assert.InDelta(t, 0, of.unread, 0)
+	assert.InDelta(t, 6, now.Ranks[0].unread, 0, "of all the time")
+	text, err := json.Marshal(now)
+	require.NoError(t, err)
+	read, err := Read(text)
+	require.NoError(t, err)
+	assert.InDelta(t, 6, Merge([]*Report{read})[0].Ranks[0].unread, 0)
 	assert.InDelta(t, 65, *now.Ranks[0].CPU.Seconds, 0, "the later report is not changed")
 }
 

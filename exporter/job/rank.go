@@ -53,6 +53,8 @@ type watched struct {
 	cores float64 // how many it used on average in a report on an interval; 0: not known
 	step  float64 // seconds in which its job begins a collective: what lasts no longer isn't blocked; 0: not known
 	young bool    // its thread's times on a core, which are read now and then, may be those of its first moments
+	// unread is for how many seconds at most they have not been read; 0: they are as if they had been.
+	unread float64
 }
 
 // Reasons of ends: an orderly one, and that of the rank that has called MPI_Abort.
@@ -81,6 +83,25 @@ func (r *Rank) asleep() float64 {
 		return 0
 	}
 	return off
+}
+
+// others is the share of its time that other threads of its process have been on a core at least; 0 or less: none, or
+// nothing is known of them.
+func (r *Rank) others() float64 {
+	c, thread := r.cpu(), r.Time.Sum()
+	switch {
+	case c == nil || c.Seconds == nil:
+		return 0
+	case c.Thread != nil && !r.young:
+		thread = min(thread, *c.Thread+r.unread)
+	}
+	return (*c.Seconds - thread) / r.Time.Sum()
+}
+
+// hides says that the rank polls while other threads of its process work: how much of its time is useful isn't known,
+// for they may be the library's.
+func (r *Rank) hides() bool {
+	return r.others() >= noted && (r.asleep() > 0 || r.Share(api.Poll) >= Efficient)
 }
 
 // ready is the share of its time that the rank is on a core or ready to run: the rest it sleeps.
@@ -271,6 +292,8 @@ func (r *Rank) outside() string {
 		return "is in " + mapping.OneLine(r.CPU.In)
 	case off && !queueKnown:
 		return offCPU
+	case off && r.others() >= noted:
+		return "is off the CPU, but not its other threads"
 	case off:
 		return "is off the CPU: it sleeps, or waits for a device"
 	case away:

@@ -181,6 +181,7 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) (ranks []Rank, more map
 		for state := range r.Time {
 			r.Time[state] /= times
 		}
+		r.unread = 0
 		r.young = r.young && r.CPU != nil && r.CPU.At == b.cpu.At
 		r.CPU = cpuSince(r.CPU, b.cpu, r.Time.Sum(), times, observed)
 		if r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {

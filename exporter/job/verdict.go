@@ -27,7 +27,7 @@ func (r *Report) verdict() Verdict {
 	switch {
 	case r.isUnheard():
 		v.Efficiency, v.Text = nil, "its ranks have not answered for most of the time"
-	case slices.ContainsFunc(r.Ranks, func(r Rank) bool { return r.isUnknown() }):
+	case slices.ContainsFunc(r.Ranks, func(r Rank) bool { return r.isUnknown() || r.hides() }):
 		v.Text = "ranks wait for messages, and what their other threads do isn't known"
 	case len(observed) == 0:
 		v.Text = "nothing is known of its time: no MPI call has been measured (exec --calls)"
@@ -67,7 +67,7 @@ func (r *Report) hasJustStarted() bool {
 }
 
 // observed are the ranks whose time says something: not those that were observed for a moment, and not those in which
-// another thread than the one that is blocked may be at work, if nothing is known of it.
+// another thread than the one that is blocked, or polls, may be at work, if nothing is known of it.
 func (r *Report) observed() (ranks []*Rank) {
 	longest := 0.0
 	for i := range r.Ranks {
@@ -75,7 +75,7 @@ func (r *Report) observed() (ranks []*Rank) {
 	}
 	for i := range r.Ranks {
 		of := &r.Ranks[i]
-		if time := of.Time.Sum(); time > 0 && time >= longest/2 && !of.isUnknown() {
+		if time := of.Time.Sum(); time > 0 && time >= longest/2 && !of.isUnknown() && !of.hides() {
 			ranks = append(ranks, of)
 		}
 	}
