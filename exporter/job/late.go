@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -139,6 +140,21 @@ type late struct {
 	in       *Call // in which they wait; nil: not known
 	probably bool
 	proved   bool // by a collective that no rank leaves before all have come
+	waits    bool // in MPI itself meanwhile: it comes last, but isn't late
+}
+
+// isVerdict says that it is late enough for that.
+func (l *late) isVerdict() bool { return !l.waits && l.Share >= Late }
+
+// beats says that it is to be named rather than another one.
+func (l *late) beats(other *late) bool {
+	switch {
+	case other == nil:
+		return true
+	case l.isVerdict() != other.isVerdict():
+		return l.isVerdict()
+	}
+	return cmp.Or(cmp.Compare(l.Share, other.Share), cmp.Compare(other.Rank, l.Rank)) > 0
 }
 
 // text says how long ranks wait for it.
@@ -164,8 +180,10 @@ func lateRank(by *Rank, why string, share float64) LateRank {
 func (r *Report) late(part []*Rank) (worst *late) {
 	for _, found := range []*late{r.lateOnOne(part), r.lateBy(part, (*Rank).Useful, true),
 		r.lateBy(part, (*Rank).Busy, false)} {
-		if found != nil && (worst == nil || worst.Share < Late && found.Share > worst.Share &&
-			(!worst.proved || found.Share >= Late)) {
+		if found == nil || worst != nil && (worst.isVerdict() || worst.proved && !found.isVerdict()) {
+			continue
+		}
+		if found.beats(worst) {
 			worst = found
 		}
 	}
@@ -207,7 +225,8 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *la
 	if share -= elsewhere; share < noted {
 		return nil
 	}
-	found := &late{lateRank(by, by.busyWith(), share), call, len(part) > 2 || len(r.Ranks) < r.Job.WorldSize, false}
+	found := &late{LateRank: lateRank(by, by.busyWith(), share), in: call,
+		probably: len(part) > 2 || len(r.Ranks) < r.Job.WorldSize}
 	if found.Useful = useful; !useful {
 		found.Why = "waits least for others"
 		switch {
@@ -247,23 +266,32 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 	}
 	for to, spent := range on {
 		var lost []float64
-		members := slices.Sorted(maps.Keys(spent.in))
+		members, elsewhere := slices.Sorted(maps.Keys(spent.in)), 0.0
 		for _, i := range members {
 			lost = append(lost, spent.in[i])
+			elsewhere += part[i].waitsBeside(spent.in[i]) / float64(len(members))
 		}
 		at, share := standsOut(lost)
-		share *= float64(len(members)) / float64(len(part))
-		if at < 0 || share < noted || to.id != "" && to.size != len(members) {
+		if at < 0 || to.id != "" && to.size != len(members) {
 			continue
 		}
-		if by := part[members[at]]; worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {
-			proved := to.id != "" && spent.most.synchronises()
-			worst = &late{lateRank(by, by.busyWith(), share), spent.most, !proved && len(members) > 2, proved}
-			worst.Useful = true
+		by, proved := part[members[at]], to.id != "" && spent.most.synchronises()
+		found := &late{in: spent.most, probably: !proved && len(members) > 2, proved: proved,
+			waits: by.waitsBeside(lost[at])-elsewhere >= share/2}
+		share *= float64(len(members)) / float64(len(part))
+		if found.LateRank = lateRank(by, by.busyWith(), share); found.waits {
+			found.Why = fmt.Sprintf("comes last, and waits in MPI itself for %s of the time", units.Percent(1-by.Busy()))
+		}
+		found.Useful = true
+		if share >= noted && found.beats(worst) {
+			worst = found
 		}
 	}
 	return worst
 }
+
+// waitsBeside is the share of its time that the rank waits for others beside that in some calls.
+func (r *Rank) waitsBeside(in float64) float64 { return max(1-r.Busy()-in, 0) }
 
 // most is the call in which ranks have spent most time, but for one that they wait for (nil: none), on an object that
 // it has called on, too; nil: none. elsewhere is the share of their time in calls on communicators that it isn't in.

@@ -3,6 +3,7 @@ package job
 import (
 	"cmp"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,22 @@ func TestWhereTimeGoes(t *testing.T) {
 	youth.young, youth.CPU.Seconds = true, new(25.0)
 	reads, onGPU := collectives(1, 0).kernel(3, 0), collectives(1, 0).kernel(3, 0)
 	reads.CPU.In, onGPU.CPU.GPU = "read of fd 3 (a pipe)", true
+	// The root waits or sends for so many seconds, and the others in a collective, and perhaps elsewhere.
+	ocean := func(wait, send, in float64, beside ...float64) (ranks []Rank) {
+		for i := range 4 {
+			if ranks = append(ranks, of(i, "a", 0, append(beside, 0)[0], in, 0).member("ocean", 4, 10)); i == 0 {
+				ranks[0].Time = of(0, "a", send, wait, 0, 0).Time
+			}
+		}
+		return ranks
+	}
+	onCores := func(ranks []Rank) []Rank {
+		for i := range ranks {
+			ranks[i] = ranks[i].kernel(99, 0)
+		}
+		return ranks
+	}
+	bcast := []Call{calls("MPI_Bcast", "ocean", 1000, map[int]float64{0: 0, 1: 60, 2: 60, 3: 60})}
 	paused := func(seconds float64, r Rank) Rank {
 		r.CPU.Paused = seconds
 		return r
@@ -173,6 +190,26 @@ func TestWhereTimeGoes(t *testing.T) {
 			collectives(1, 0).member("world", 2, 4)}, []Call{calls("MPI_Barrier", "world", 1, map[int]float64{0: 100})},
 			LateRanks, "50 % useful; 50 % of the time ranks wait in MPI_Barrier on world for rank 1 on a, which is " +
 				"outside MPI for 100 % of the time"},
+		"the root waits for a coupler": {ocean(60, 0, 60), bcast, Communication, "40 % useful; 60 % of the time is spent in " +
+			"MPI, mostly in MPI_Bcast on ocean; 45 % of the time ranks wait in MPI_Bcast on ocean probably for rank 0 on a, " +
+			"which comes last, and waits in MPI itself for 60 % of the time"},
+		"the root waits for a coupler, as a barrier shows": {onCores(ocean(60, 0, 60)), []Call{calls("MPI_Barrier", "ocean", 1000,
+			map[int]float64{0: 0, 1: 60, 2: 60, 3: 60})}, Communication, "40 % useful; 60 % of the time is spent in MPI, mostly in MPI_Barrier on " +
+			"ocean; 45 % of the time ranks wait in MPI_Barrier on ocean for rank 0 on a, which comes last, and waits in MPI " +
+			"itself for 60 % of the time"},
+		"the root waits for a coupler for half of the time": {ocean(25, 0, 50), []Call{calls("MPI_Bcast", "ocean", 1000,
+			map[int]float64{0: 0, 1: 50, 2: 50, 3: 50})}, Communication, "56 % useful; 44 % of the time is spent in MPI, " +
+			"mostly in MPI_Bcast on ocean; 38 % of the time ranks wait in MPI_Bcast on ocean probably for rank 0 on a, which " +
+			"comes last, and waits in MPI itself for 25 % of the time"},
+		"the root waits for a coupler for less": {ocean(29, 0, 60), bcast, LateRanks, "48 % useful; 45 % of the time ranks " +
+			"wait in MPI_Bcast on ocean probably for rank 0 on a, which is outside MPI for 71 % of the time"},
+		"the root sends to a coupler": {ocean(0, 60, 60), bcast, LateRanks, "40 % useful; 45 % of the time ranks wait in " +
+			"MPI_Bcast on ocean probably for rank 0 on a, which is outside MPI for 40 % of the time"},
+		"all wait for messages, and the root less for the others": {ocean(30, 0, 60, 30), bcast, LateRanks, "25 % useful; " +
+			"45 % of the time ranks wait in MPI_Bcast on ocean probably for rank 0 on a, which is outside MPI for 70 % of " +
+			"the time"},
+		"in threads that others are": {ocean(0, 0, 0), bcast, LateRanks, "100 % useful; 45 % of the time ranks wait in " +
+			"MPI_Bcast on ocean probably for rank 0 on a, which is outside MPI for 100 % of the time"},
 		"half of them": {[]Rank{collectives(0, 80), collectives(1, 80), collectives(2, 1), collectives(3, 0)}, []Call{
 			barrier(map[int]float64{0: 80, 1: 80, 2: 1, 3: 0})}, Communication, "60 % useful; 40 % of the time is spent in " +
 			"MPI, mostly in MPI_Barrier on halo, and no single rank is late"},
@@ -260,6 +297,55 @@ func TestWhereTimeGoes(t *testing.T) {
 			v := r.verdict()
 			assert.Equal(t, c.state, v.State)
 			assert.Equal(t, c.text, v.Text)
+			if strings.Contains(name, "coupler") {
+				assert.Equal(t, v.State == LateRanks, v.Late != nil)
+			}
+		})
+	}
+}
+
+// component is what ranks wait in barriers on a communicator of theirs, and elsewhere, in seconds of 100.
+type component struct{ in, elsewhere []float64 }
+
+// Of several components that work together, one rank is named.
+func TestWhoIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		components []component
+		state      string
+		late       int // -1: none
+	}{
+		"the root of one waits for a coupler": {[]component{{[]float64{0, 100, 100, 100}, []float64{95}},
+			{[]float64{0, 100, 100, 100}, nil}, {[]float64{0, 0}, nil}}, LateRanks, 4},
+		"as late in each": {[]component{{[]float64{0, 80}, nil}, {[]float64{0, 80}, nil}, {[]float64{0, 80}, nil},
+			{[]float64{0, 80}, nil}}, Communication, 0},
+		"later in the second": {[]component{{[]float64{0, 80}, nil}, {[]float64{0, 90}, nil}}, Communication, 2},
+		"a little late, as barriers show, beside one that works more": {[]component{{[]float64{0, 50}, []float64{25, 10}},
+			{[]float64{0, 0}, []float64{25, 0}}}, Healthy, 0},
+		"a little late, as barriers show, beside one that works far more": {[]component{{[]float64{0, 50},
+			[]float64{50, 40}}, {[]float64{0, 0}, []float64{60, 0}}}, LateRanks, 3},
+		"late for hardly anything": {[]component{{[]float64{0, 16}, nil}}, Healthy, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Report{}
+			for i, component := range c.components {
+				comm, spent := "component "+strconv.Itoa(i), map[int]float64{}
+				for at, in := range component.in {
+					rank := len(r.Ranks)
+					spent[rank] = in
+					r.Ranks = append(r.Ranks, of(rank, "a", 0, append(component.elsewhere, 0, 0, 0, 0)[at], in, 0).
+						member(comm, len(component.in), 10).member("world", 9, 10))
+				}
+				r.Calls = append(r.Calls, calls("MPI_Barrier", comm, 1000, spent))
+			}
+			all := map[int]float64{}
+			for i := range r.Ranks {
+				all[i] = 0
+			}
+			r.Calls = append(r.Calls, calls("MPI_Barrier", "world", 1000, all))
+			r.sortCalls()
+			v := r.verdict()
+			assert.Equal(t, c.state, v.State, v.Text)
+			assert.Equal(t, c.late, cmp.Or(v.Late, &LateRank{Rank: -1}).Rank, v.Text)
 		})
 	}
 }

@@ -119,7 +119,9 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	if l := r.late(part); r.cycle != "" { // what the others lose is little where some may never go on
 		late = "; " + r.cycle
 	} else if l != nil && (l.proved && l.Why != offCPU || l.Share >= r.from(LateRanks, Late)) {
-		v.Late, late = &l.LateRank, l.text()
+		if late = l.text(); !l.waits {
+			v.Late = &l.LateRank
+		}
 	}
 	isLate := v.Late != nil && v.Late.Share >= r.from(LateRanks, Late)
 	where, total := "", 0.0
@@ -151,7 +153,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		v.State, v.Text = Healthy, Healthy+": "+v.Text+late
 	case use.young && r.Job.Ended == nil: // whether they only wait for a core is known soon
 		v.State, v.Late, v.Text = Unknown, nil, justStarted
-	case v.Late == nil && use.known && share >= r.from(LateInTurn, Late) &&
+	case late == "" && use.known && share >= r.from(LateInTurn, Late) &&
 		call.isSlow() && call.isOfAll(part):
 		v.State = LateInTurn
 		v.Text += fmt.Sprintf("; %s of the time is waiting%s, for a different rank each time", units.Percent(share), where)
