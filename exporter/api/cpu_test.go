@@ -53,3 +53,16 @@ func TestCPU(t *testing.T) {
 	assert.Equal(t, &later, cpuOf(&mpit.UnderWay{CPU: 4 * time.Second, Threads: []mpit.Thread{denied}}, &full, true),
 		"the last sample")
 }
+
+// Not every sample says how long the program has switched measuring off.
+func TestPaused(t *testing.T) {
+	s := mpit.Sample{UnderWay: &mpit.UnderWay{CPU: 3 * time.Second}, Stats: mpit.AgentStats{PausedTime: 2 * time.Second}}
+	first := CallsOf(&s, StateSeconds{}, nil)
+	assert.Equal(t, &CPU{Seconds: new(3.0), Paused: 2}, first.CPU)
+	s.UnderWay.Kernel, s.Stats.PausedTime = &mpit.Kernel{}, 0
+	assert.InDelta(t, 2, CallsOf(&s, StateSeconds{}, first.CPU).CPU.Paused, 0)
+	s.Stats.PausedTime, s.UnderWay.CPU = 4*time.Second, -1
+	assert.InDelta(t, 4, CallsOf(&s, StateSeconds{}, first.CPU).CPU.Paused, 0)
+	s.UnderWay.Kernel = nil
+	assert.Nil(t, CallsOf(&s, StateSeconds{}, nil).CPU, "of nothing")
+}

@@ -52,8 +52,10 @@ type CPU struct {
 	Thread *float64 `json:"thread_seconds,omitempty"`
 	Queue  *float64 `json:"queue_seconds,omitempty"`
 	At     float64  `json:"at_seconds,omitempty"`
-	Cores  int      `json:"cores,omitempty"` // that it may use
-	Nice   int      `json:"nice,omitempty"`
+	// Paused is for how long the program has switched measuring off (MPI_Pcontrol): these times went on.
+	Paused float64 `json:"paused_seconds,omitempty"`
+	Cores  int     `json:"cores,omitempty"` // that it may use
+	Nice   int     `json:"nice,omitempty"`
 	// Throttled is for how long its control group was stopped by a limit.
 	Throttled   *float64 `json:"throttled_seconds,omitempty"`
 	MajorFaults *uint64  `json:"major_faults,omitempty"`

@@ -104,6 +104,9 @@ func CallsOf(s *mpit.Sample, state StateSeconds, cpu *CPU) *Calls {
 		return nil
 	}
 	c := &Calls{State: state, Running: u.Running.Seconds(), CPU: cpuOf(u, cpu, s.Status == mpit.SampleFinal)}
+	if c.CPU != nil {
+		c.CPU.Paused = max(cmp.Or(cpu, &CPU{}).Paused, s.Stats.PausedTime.Seconds()) // not every sample has it
+	}
 	for i := range u.Threads {
 		c.Threads = append(c.Threads, threadOf(s, &u.Threads[i]))
 	}

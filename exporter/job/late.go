@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -139,6 +140,21 @@ type late struct {
 	in       *Call // in which they wait; nil: not known
 	probably bool
 	proved   bool // by a collective that no rank leaves before all have come
+	waits    bool // in MPI itself meanwhile: it comes last, but isn't late
+}
+
+// isVerdict says that it is late enough for that.
+func (l *late) isVerdict() bool { return !l.waits && l.Share >= Late }
+
+// beats says that it is to be named rather than another one.
+func (l *late) beats(other *late) bool {
+	switch {
+	case other == nil:
+		return true
+	case l.isVerdict() != other.isVerdict():
+		return l.isVerdict()
+	}
+	return cmp.Or(cmp.Compare(l.Share, other.Share), cmp.Compare(other.Rank, l.Rank)) > 0
 }
 
 // text says how long ranks wait for it.
@@ -164,8 +180,10 @@ func lateRank(by *Rank, why string, share float64) LateRank {
 func (r *Report) late(part []*Rank) (worst *late) {
 	for _, found := range []*late{r.lateOnOne(part), r.lateBy(part, (*Rank).Useful, true),
 		r.lateBy(part, (*Rank).Busy, false)} {
-		if found != nil && (worst == nil || worst.Share < Late && found.Share > worst.Share &&
-			(!worst.proved || found.Share >= Late)) {
+		if found == nil || worst != nil && (worst.isVerdict() || worst.proved && !found.isVerdict()) {
+			continue
+		}
+		if found.beats(worst) {
 			worst = found
 		}
 	}
@@ -207,7 +225,8 @@ func (r *Report) lateBy(part []*Rank, of func(r *Rank) float64, useful bool) *la
 	if share -= elsewhere; share < noted {
 		return nil
 	}
-	found := &late{lateRank(by, by.busyWith(), share), call, len(part) > 2 || len(r.Ranks) < r.Job.WorldSize, false}
+	found := &late{LateRank: lateRank(by, by.busyWith(), share), in: call,
+		probably: len(part) > 2 || len(r.Ranks) < r.Job.WorldSize}
 	if found.Useful = useful; !useful {
 		found.Why = "waits least for others"
 		switch {
@@ -247,23 +266,32 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 	}
 	for to, spent := range on {
 		var lost []float64
-		members := slices.Sorted(maps.Keys(spent.in))
+		members, elsewhere := slices.Sorted(maps.Keys(spent.in)), 0.0
 		for _, i := range members {
 			lost = append(lost, spent.in[i])
+			elsewhere += part[i].waitsBeside(spent.in[i]) / float64(len(members))
 		}
 		at, share := standsOut(lost)
-		share *= float64(len(members)) / float64(len(part))
-		if at < 0 || share < noted || to.id != "" && to.size != len(members) {
+		if at < 0 || to.id != "" && to.size != len(members) {
 			continue
 		}
-		if by := part[members[at]]; worst == nil || share > worst.Share || share == worst.Share && by.Rank < worst.Rank {
-			proved := to.id != "" && spent.most.synchronises()
-			worst = &late{lateRank(by, by.busyWith(), share), spent.most, !proved && len(members) > 2, proved}
-			worst.Useful = true
+		by, proved := part[members[at]], to.id != "" && spent.most.synchronises()
+		found := &late{in: spent.most, probably: !proved && len(members) > 2, proved: proved,
+			waits: by.waitsBeside(lost[at])-elsewhere >= share/2}
+		share *= float64(len(members)) / float64(len(part))
+		if found.LateRank = lateRank(by, by.busyWith(), share); found.waits {
+			found.Why = fmt.Sprintf("comes last, and waits in MPI itself for %s of the time", units.Percent(1-by.Busy()))
+		}
+		found.Useful = true
+		if share >= noted && found.beats(worst) {
+			worst = found
 		}
 	}
 	return worst
 }
+
+// waitsBeside is the share of its time that the rank waits for others beside that in some calls.
+func (r *Rank) waitsBeside(in float64) float64 { return max(1-r.Busy()-in, 0) }
 
 // most is the call in which ranks have spent most time, but for one that they wait for (nil: none), on an object that
 // it has called on, too; nil: none. elsewhere is the share of their time in calls on communicators that it isn't in.
@@ -309,7 +337,7 @@ func (r *Report) most(part []*Rank, late *Rank) (most *Call, seconds, elsewhere 
 
 // usage is how ranks use their cores and MPI.
 type usage struct {
-	short  []*Rank // that work and have no core, as far as they are known; all, if none has one for half of its time
+	short  []*Rank // that work and have no core, as far as they are known; all, if each lacks one for long
 	got    float64 // what part of their time these got one, in the mean
 	away   float64 // share of time in which all neither compute nor communicate; 0: one does, or it isn't known
 	losing int     // ranks that lose time in MPI
@@ -320,27 +348,27 @@ type usage struct {
 // usageOf takes the shares from which on ranks have no core and are idle.
 func usageOf(part []*Rank, queued, idleFrom float64) usage {
 	u := usage{known: true}
-	idle, starved, got := true, true, 0.0
+	idle, starve, got := true, true, 0.0
 	for _, of := range part {
 		// Ranks that wait in MPI without a core may lose nothing: a rank that sleeps may be whom they wait for.
 		if of.queued()-max(1-of.Useful(), 0) >= queued {
 			u.short = append(u.short, of)
 			u.got += of.got()
 		}
-		starved = starved && of.queued() >= 0.5
+		starve = starve && of.queued() >= starved
 		got += of.got()
 		on, known := of.ready()
 		away := of.Share(api.Outside, api.Poll)
 		u.away += away / float64(len(part))
 		polls := of.Share(api.Poll) >= idleFrom
-		idle = idle && away >= idleFrom && (polls || known && !of.CPU.GPU && on <= 1-idleFrom)
+		idle = idle && away >= idleFrom && of.others() < noted && (polls || known && !of.CPU.GPU && on <= 1-idleFrom)
 		if 1-of.Useful() >= noted {
 			u.losing++
 		}
 		queues := of.CPU != nil && of.CPU.Queue != nil
-		u.known, u.young = u.known && queues, u.young || queues && of.young
+		u.known, u.young = u.known && queues && of.cpu() != nil, u.young || queues && of.young
 	}
-	if starved {
+	if starve {
 		u.short, u.got = part, got
 	}
 	u.got /= float64(max(len(u.short), 1))

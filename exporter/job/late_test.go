@@ -1,7 +1,9 @@
 package job
 
 import (
+	"cmp"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,12 +36,22 @@ func (r Rank) kernel(core, queue float64) Rank {
 	return r
 }
 
+// process is the rank whose process has been on a core for so many seconds, in all of its threads.
+func (r Rank) process(seconds float64) Rank {
+	cpu := *cmp.Or(r.CPU, &api.CPU{})
+	cpu.Seconds, r.CPU = &seconds, &cpu
+	return r
+}
+
 // collectives is a rank that has spent so many of 100 s in collectives.
 func collectives(rank int, seconds float64) Rank { return of(rank, "a", 0, 0, seconds, 0) }
 
 // Where time goes, and which rank is named for it. Wrong names cost more than none.
 func TestWhereTimeGoes(t *testing.T) {
-	polls := Rank{Rank: 0, Node: "a", State: "up", Time: api.StateSeconds{api.Outside: 2, api.Poll: 98}}.kernel(99, 0)
+	polling := func(seconds float64) Rank {
+		return Rank{Node: "a", State: "up", Time: api.StateSeconds{api.Outside: 100 - seconds, api.Poll: seconds}}
+	}
+	polls := polling(98).kernel(99, 0)
 	dozes, tests := of(0, "a", 0, 0, 0, 0).kernel(15, 1), of(0, "a", 0, 0, 0, 0).kernel(98, 1)
 	dozes.Time[api.Poll], tests.Time[api.Poll] = 0.2, 0.2
 	youth := collectives(0, 0).kernel(2, 0)
@@ -48,6 +60,40 @@ func TestWhereTimeGoes(t *testing.T) {
 	youth.young, youth.CPU.Seconds = true, new(25.0)
 	reads, onGPU := collectives(1, 0).kernel(3, 0), collectives(1, 0).kernel(3, 0)
 	reads.CPU.In, onGPU.CPU.GPU = "read of fd 3 (a pipe)", true
+	// The root waits or sends for so many seconds, and the others in a collective, and perhaps elsewhere.
+	ocean := func(wait, send, in float64, beside ...float64) (ranks []Rank) {
+		for i := range 4 {
+			if ranks = append(ranks, of(i, "a", 0, append(beside, 0)[0], in, 0).member("ocean", 4, 10)); i == 0 {
+				ranks[0].Time = of(0, "a", send, wait, 0, 0).Time
+			}
+		}
+		return ranks
+	}
+	onCores := func(ranks []Rank) []Rank {
+		for i := range ranks {
+			ranks[i] = ranks[i].kernel(99, 0)
+		}
+		return ranks
+	}
+	bcast := []Call{calls("MPI_Bcast", "ocean", 1000, map[int]float64{0: 0, 1: 60, 2: 60, 3: 60})}
+	paused := func(seconds float64, r Rank) Rank {
+		r.CPU.Paused = seconds
+		return r
+	}
+	unread := func(seconds float64, r Rank) Rank {
+		r.unread = seconds
+		return r
+	}
+	starts := func(r Rank) Rank {
+		r.young = true
+		return r
+	}
+	const (
+		others  = "ranks wait for messages, and what their other threads do isn't known"
+		nothing = "100 % of the time ranks neither compute nor communicate"
+	)
+	threads := collectives(1, 0)
+	threads.CPU = &api.CPU{Seconds: new(400.0)}
 	barrier := func(seconds map[int]float64) Call { return calls("MPI_Barrier", "halo", 1000, seconds) }
 	receives := func(rank, from int) Rank {
 		c := message("MPI_Recv", 7, from)
@@ -89,6 +135,29 @@ func TestWhereTimeGoes(t *testing.T) {
 		"all without a core": {[]Rank{collectives(0, 80).kernel(25, 75), collectives(1, 0).kernel(25, 75)},
 			[]Call{two}, NoCore,
 			"2 ranks got a core for 25 % of the time in which they could run"},
+		"on the CPU while nothing was measured, too": {[]Rank{collectives(0, 80).kernel(99, 0), paused(10,
+			collectives(1, 0).kernel(5, 0))}, []Call{two}, LateRanks, "60 % useful; 40 % of the time ranks wait in " +
+			"MPI_Barrier on halo for rank 1 on a, which is outside MPI for 100 % of the time"},
+		"without a core while nothing was measured, too": {[]Rank{paused(10, collectives(0, 0).kernel(50, 50)), paused(10,
+			collectives(1, 0).kernel(50, 50))}, nil, Healthy, "healthy: 100 % useful"},
+		"without a core, and for a moment nothing was measured": {[]Rank{paused(9, collectives(0, 0).kernel(50, 50)),
+			paused(9, collectives(1, 0).kernel(50, 50))}, nil, NoCore,
+			"2 ranks got a core for 50 % of the time in which they could run"},
+		"without a core before MPI_Init": {[]Rank{collectives(0, 0).kernel(61, 50), collectives(1, 0).kernel(61, 50)}, nil,
+			Healthy, "healthy: 100 % useful"},
+		"all its threads on the CPU": {[]Rank{collectives(0, 80).kernel(99, 0), threads}, []Call{two}, LateRanks,
+			"60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for rank 1 on a, which is on the CPU for 100 " +
+				"% of the time"},
+		"off the CPU, but for other threads": {[]Rank{collectives(0, 80).kernel(99, 0), collectives(1, 0).kernel(3,
+			0).process(13)}, []Call{two}, LateRanks, "60 % useful; 40 % of the time ranks wait in MPI_Barrier on halo for " +
+			"rank 1 on a, which is off the CPU, but not its other threads"},
+		"four that spin on two cores": {[]Rank{collectives(0, 80).kernel(51, 49), collectives(1, 80).kernel(49, 51),
+			collectives(2, 80).kernel(60, 40), collectives(3, 0).kernel(50, 50)}, []Call{barrier(map[int]float64{0: 80,
+			1: 80, 2: 80, 3: 0})}, NoCore, "4 ranks got a core for 52 % of the time in which they could run"},
+		"four that spin, and one has a core": {[]Rank{collectives(0, 80).kernel(51, 49), collectives(1, 80).kernel(49, 51),
+			collectives(2, 80).kernel(60, 40), collectives(3, 0).kernel(61, 39)}, []Call{barrier(map[int]float64{0: 80,
+			1: 80, 2: 80, 3: 0})}, LateRanks, "40 % useful; 60 % of the time ranks wait in MPI_Barrier on halo probably for " +
+			"rank 3 on a, which got a core for 61 % of the time in which it could run"},
 		"those that wait share a core": {[]Rank{collectives(0, 80).kernel(60, 40), collectives(1, 80).kernel(60, 40),
 			collectives(2, 0).kernel(3, 1)}, []Call{calls("MPI_Barrier", "halo", 10, map[int]float64{0: 80, 1: 80, 2: 0})},
 			LateRanks, "47 % useful; 53 % of the time ranks wait in MPI_Barrier on halo probably for rank 2 on a, which " +
@@ -109,8 +178,8 @@ func TestWhereTimeGoes(t *testing.T) {
 		"a communicator of which not all is seen": {[]Rank{collectives(0, 80).member("halo", 3, 10),
 			collectives(1, 0).member("halo", 3, 10)}, []Call{two}, LateRanks, "60 % useful; 40 % of the time ranks wait in " +
 			"MPI_Barrier on halo probably for rank 1 on a, which is outside MPI for 100 % of the time"},
-		"all that is seen waits": {[]Rank{collectives(0, 80).member("halo", 3, 10), collectives(1, 80).member("halo", 3,
-			10)}, []Call{barrier(map[int]float64{0: 80, 1: 80})}, Communication, "20 % useful; 80 % of the time is spent in " +
+		"all that is seen waits": {[]Rank{collectives(0, 80).kernel(99, 0).member("halo", 3, 10),
+			collectives(1, 80).kernel(99, 0).member("halo", 3, 10)}, []Call{barrier(map[int]float64{0: 80, 1: 80})}, Communication, "20 % useful; 80 % of the time is spent in " +
 			"MPI, mostly in MPI_Barrier on halo, and none of the 2 ranks that are observed, of 3, is late"},
 		"ranks that have nothing to do with one another": {[]Rank{of(0, "a", 0, 0, 0, 1).member("world", 3, 1),
 			of(1, "a", 0, 0, 0, 50).member("world", 3, 1), of(2, "a", 0, 0, 0, 60).member("world", 3, 1)}, []Call{calls("MPI_File_write", "zero", 10, map[int]float64{0: 1}),
@@ -121,6 +190,26 @@ func TestWhereTimeGoes(t *testing.T) {
 			collectives(1, 0).member("world", 2, 4)}, []Call{calls("MPI_Barrier", "world", 1, map[int]float64{0: 100})},
 			LateRanks, "50 % useful; 50 % of the time ranks wait in MPI_Barrier on world for rank 1 on a, which is " +
 				"outside MPI for 100 % of the time"},
+		"the root waits for a coupler": {ocean(60, 0, 60), bcast, Communication, "40 % useful; 60 % of the time is spent in " +
+			"MPI, mostly in MPI_Bcast on ocean; 45 % of the time ranks wait in MPI_Bcast on ocean probably for rank 0 on a, " +
+			"which comes last, and waits in MPI itself for 60 % of the time"},
+		"the root waits for a coupler, as a barrier shows": {onCores(ocean(60, 0, 60)), []Call{calls("MPI_Barrier", "ocean", 1000,
+			map[int]float64{0: 0, 1: 60, 2: 60, 3: 60})}, Communication, "40 % useful; 60 % of the time is spent in MPI, mostly in MPI_Barrier on " +
+			"ocean; 45 % of the time ranks wait in MPI_Barrier on ocean for rank 0 on a, which comes last, and waits in MPI " +
+			"itself for 60 % of the time"},
+		"the root waits for a coupler for half of the time": {ocean(25, 0, 50), []Call{calls("MPI_Bcast", "ocean", 1000,
+			map[int]float64{0: 0, 1: 50, 2: 50, 3: 50})}, Communication, "56 % useful; 44 % of the time is spent in MPI, " +
+			"mostly in MPI_Bcast on ocean; 38 % of the time ranks wait in MPI_Bcast on ocean probably for rank 0 on a, which " +
+			"comes last, and waits in MPI itself for 25 % of the time"},
+		"the root waits for a coupler for less": {ocean(29, 0, 60), bcast, LateRanks, "48 % useful; 45 % of the time ranks " +
+			"wait in MPI_Bcast on ocean probably for rank 0 on a, which is outside MPI for 71 % of the time"},
+		"the root sends to a coupler": {ocean(0, 60, 60), bcast, LateRanks, "40 % useful; 45 % of the time ranks wait in " +
+			"MPI_Bcast on ocean probably for rank 0 on a, which is outside MPI for 40 % of the time"},
+		"all wait for messages, and the root less for the others": {ocean(30, 0, 60, 30), bcast, LateRanks, "25 % useful; " +
+			"45 % of the time ranks wait in MPI_Bcast on ocean probably for rank 0 on a, which is outside MPI for 70 % of " +
+			"the time"},
+		"in threads that others are": {ocean(0, 0, 0), bcast, LateRanks, "100 % useful; 45 % of the time ranks wait in " +
+			"MPI_Bcast on ocean probably for rank 0 on a, which is outside MPI for 100 % of the time"},
 		"half of them": {[]Rank{collectives(0, 80), collectives(1, 80), collectives(2, 1), collectives(3, 0)}, []Call{
 			barrier(map[int]float64{0: 80, 1: 80, 2: 1, 3: 0})}, Communication, "60 % useful; 40 % of the time is spent in " +
 			"MPI, mostly in MPI_Barrier on halo, and no single rank is late"},
@@ -139,10 +228,22 @@ func TestWhereTimeGoes(t *testing.T) {
 			collectives(1, 41).kernel(99, 0).member("halo", 2, 10)}, []Call{
 			barrier(map[int]float64{0: 40, 1: 41})}, LateInTurn,
 			"60 % useful; 40 % of the time is waiting in MPI_Barrier on halo, for a different rank each time"},
+		"another one each time, while something was measured": {[]Rank{
+			paused(10, collectives(0, 40).kernel(99, 0)).member("halo", 2, 10),
+			paused(10, collectives(1, 41).kernel(99, 0)).member("halo", 2, 10)}, []Call{
+			barrier(map[int]float64{0: 40, 1: 41})}, Communication, "60 % useful; 40 % of the time is spent in MPI, mostly in " +
+			"MPI_Barrier on halo, and no rank is late"},
+		"another one each time, of half of them": {[]Rank{
+			collectives(0, 80).kernel(99, 0).member("halo", 2, 10).member("all", 4, 10),
+			collectives(1, 81).kernel(99, 0).member("halo", 2, 10).member("all", 4, 10),
+			collectives(2, 70).kernel(99, 0).member("all", 4, 10), collectives(3, 70).kernel(99, 0).member("all", 4, 10)},
+			[]Call{barrier(map[int]float64{0: 79, 1: 80}), calls("MPI_Barrier", "all", 9, map[int]float64{0: 1, 1: 1, 2: 70,
+				3: 70})}, Communication, "25 % useful; 75 % of the time is spent in MPI, mostly in MPI_Barrier on halo, and " +
+				"no rank is late"},
 		"ranks of another world may be the late ones": {[]Rank{collectives(0, 40).kernel(99, 0),
 			collectives(1, 41).kernel(99, 0)}, []Call{barrier(map[int]float64{0: 40, 1: 41})}, Communication,
 			"60 % useful; 40 % of the time is spent in MPI, mostly in MPI_Barrier on halo, and no rank is late"},
-		"a world of one rank": {[]Rank{collectives(0, 40).kernel(99, 0)}, []Call{barrier(map[int]float64{0: 40})},
+		"a world of one rank": {[]Rank{collectives(0, 40).kernel(99, 0).member("halo", 1, 10)}, []Call{barrier(map[int]float64{0: 40})},
 			Communication, "60 % useful; 40 % of the time is spent in MPI, mostly in MPI_Barrier on halo"},
 		"one shares its core, and the other waits a little": {[]Rank{
 			collectives(0, 48).kernel(99, 0).member("halo", 2, 10), collectives(1, 0).kernel(50, 50).member("halo", 2, 10)},
@@ -166,6 +267,23 @@ func TestWhereTimeGoes(t *testing.T) {
 			"98 % of the time ranks neither compute nor communicate"},
 		"nobody has a core": {[]Rank{collectives(0, 0).kernel(20, 15), collectives(1, 0).kernel(20, 15)}, nil, Healthy,
 			"healthy: 100 % useful"},
+		"other threads have work": {[]Rank{collectives(0, 1).kernel(2, 0).process(12), collectives(1, 2).kernel(2, 0)}, nil,
+			Healthy, "healthy: 98 % useful"},
+		"other threads have hardly any work": {[]Rank{collectives(0, 1).kernel(2, 0).process(11), collectives(1,
+			2).kernel(2, 0)}, nil, Idle, "98 % of the time ranks neither compute nor communicate"},
+		"polls while others work":                         {[]Rank{polls, polls.process(109)}, nil, Unknown, others},
+		"polls for a part of the time, while others work": {[]Rank{polling(70).kernel(99, 0).process(190), polls}, nil, Unknown, others},
+		"polls for less": {[]Rank{polling(69).kernel(99, 0).process(190), polls}, nil, Communication,
+			"16 % useful; 84 % of the time is spent in MPI, and no single rank is late"},
+		"polls, and who works isn't known":      {[]Rank{polls, starts(polls).process(110)}, nil, Unknown, others},
+		"polls, and has not been read lately":   {[]Rank{polls, unread(6, polls).process(110)}, nil, Unknown, others},
+		"polls, and perhaps itself has started": {[]Rank{polls, starts(polls).process(109)}, nil, Idle, nothing},
+		"polls in an unknown thread":            {[]Rank{polls, polling(98).process(109)}, nil, Idle, nothing},
+		"sleeps between polls while others work": {[]Rank{dozes.process(26), collectives(1, 0).kernel(99, 0)}, nil, Unknown,
+			others},
+		"sleeps between polls, and works now and then": {[]Rank{unread(6, dozes).process(30), collectives(1, 0).kernel(99,
+			0)}, nil, LateRanks, "58 % useful; 42 % of the time ranks wait for rank 1 on a, which is on the CPU for 99 % of " +
+			"the time"},
 		"nothing is known of cores yet": {[]Rank{youth, youth}, nil, Healthy, "healthy: 100 % useful"},
 		"nothing comes":                 {[]Rank{polls, polls}, nil, Idle, "100 % of the time ranks neither compute nor communicate"},
 		"perhaps on GPUs":               {[]Rank{onGPU, onGPU}, nil, Healthy, "healthy: 100 % useful"},
@@ -179,8 +297,63 @@ func TestWhereTimeGoes(t *testing.T) {
 			v := r.verdict()
 			assert.Equal(t, c.state, v.State)
 			assert.Equal(t, c.text, v.Text)
+			if strings.Contains(name, "coupler") {
+				assert.Equal(t, v.State == LateRanks, v.Late != nil)
+			}
 		})
 	}
+}
+
+// component is what ranks wait in barriers on a communicator of theirs, and elsewhere, in seconds of 100.
+type component struct{ in, elsewhere []float64 }
+
+// Of several components that work together, one rank is named.
+func TestWhoIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		components []component
+		state      string
+		late       int // -1: none
+	}{
+		"the root of one waits for a coupler": {[]component{{[]float64{0, 100, 100, 100}, []float64{95}},
+			{[]float64{0, 100, 100, 100}, nil}, {[]float64{0, 0}, nil}}, LateRanks, 4},
+		"as late in each": {[]component{{[]float64{0, 80}, nil}, {[]float64{0, 80}, nil}, {[]float64{0, 80}, nil},
+			{[]float64{0, 80}, nil}}, Communication, 0},
+		"later in the second": {[]component{{[]float64{0, 80}, nil}, {[]float64{0, 90}, nil}}, Communication, 2},
+		"a little late, as barriers show, beside one that works more": {[]component{{[]float64{0, 50}, []float64{25, 10}},
+			{[]float64{0, 0}, []float64{25, 0}}}, Healthy, 0},
+		"a little late, as barriers show, beside one that works far more": {[]component{{[]float64{0, 50},
+			[]float64{50, 40}}, {[]float64{0, 0}, []float64{60, 0}}}, LateRanks, 3},
+		"late for hardly anything": {[]component{{[]float64{0, 16}, nil}}, Healthy, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Report{}
+			for i, component := range c.components {
+				comm, spent := "component "+strconv.Itoa(i), map[int]float64{}
+				for at, in := range component.in {
+					rank := len(r.Ranks)
+					spent[rank] = in
+					r.Ranks = append(r.Ranks, of(rank, "a", 0, append(component.elsewhere, 0, 0, 0, 0)[at], in, 0).
+						member(comm, len(component.in), 10).member("world", 9, 10))
+				}
+				r.Calls = append(r.Calls, calls("MPI_Barrier", comm, 1000, spent))
+			}
+			all := map[int]float64{}
+			for i := range r.Ranks {
+				all[i] = 0
+			}
+			r.Calls = append(r.Calls, calls("MPI_Barrier", "world", 1000, all))
+			r.sortCalls()
+			v := r.verdict()
+			assert.Equal(t, c.state, v.State, v.Text)
+			assert.Equal(t, c.late, cmp.Or(v.Late, &LateRank{Rank: -1}).Rank, v.Text)
+		})
+	}
+}
+
+// Where other threads may do anything, the rank's efficiency isn't known.
+func TestEfficiencyOfWhoPolls(t *testing.T) {
+	polls := Rank{Rank: 1, Time: api.StateSeconds{api.Poll: 100}}.process(110)
+	assert.Equal(t, 1, (&Report{Ranks: []Rank{collectives(0, 0), polls}}).verdict().Efficiency.Ranks)
 }
 
 // A state that goes on, below what makes it begin, says the share that there is.
@@ -226,7 +399,40 @@ func TestSinceOfCores(t *testing.T) {
 	assert.InDelta(t, 3*10./110, *now.Since(at(0, 50, 8, &queue).Totals()).Ranks[0].CPU.Queue, 1e-9, "not read since")
 	assert.Equal(t, 5, of.CPU.Nice)
 	assert.InDelta(t, 1.5, of.cores, 1e-9)
+	assert.InDelta(t, 0, of.unread, 0)
+	assert.InDelta(t, 6, now.Ranks[0].unread, 0, "of all the time")
+	text, err := json.Marshal(now)
+	require.NoError(t, err)
+	read, err := Read(text)
+	require.NoError(t, err)
+	assert.InDelta(t, 6, Merge([]*Report{read})[0].Ranks[0].unread, 0)
 	assert.InDelta(t, 65, *now.Ranks[0].CPU.Seconds, 0, "the later report is not changed")
+}
+
+// A rank's times on a core are of the time of it that is known, whatever of the interval that is.
+func TestSinceOfCoresOfAPart(t *testing.T) {
+	for _, c := range []struct {
+		name                             string
+		observed, core, read, paused     float64 // since then
+		time, thread, seconds, of, cores float64
+	}{
+		{"all of it", 10, 8, 4, 0, 10, 10, 8, 0, 0.8},
+		{"it does not answer", 2, 2, 2, 0, 2, 2, 2, 0, 0.2},
+		{"it answers again", 40, 36, 40, 4, 10, 9, 9, 1, 0.9},
+		{"measured for a part", 2, 9, 10, 8, 2, 1.8, 9, 8, 0.9},
+	} {
+		r := Rank{PID: 1, Time: api.StateSeconds{100}, CPU: &api.CPU{Seconds: new(50.0), Thread: new(50.0), At: 4, Paused: 7}}
+		before := &Report{Time: after(0), Ranks: []Rank{r}}
+		r.Time[api.Outside] += c.observed
+		r.CPU = &api.CPU{Seconds: new(50 + c.core), Thread: new(50 + min(c.core, c.read)), At: 4 + c.read, Paused: 7 + c.paused}
+		now := (&Report{Time: after(10), Ranks: []Rank{r}}).Since(before.Totals())
+		of := now.Ranks[0]
+		assert.InDelta(t, c.time, of.Time.Sum(), 1e-9, c.name)
+		assert.InDelta(t, c.thread, *of.CPU.Thread, 1e-9, c.name)
+		assert.InDelta(t, c.seconds, *of.CPU.Seconds, 1e-9, c.name)
+		assert.InDelta(t, c.of, of.CPU.Paused, 1e-9, c.name)
+		assert.InDelta(t, c.cores, of.cores, 1e-9, c.name)
+	}
 }
 
 // Reports on the nodes of a job that have gone over HTTP say together what one on all of its ranks does.

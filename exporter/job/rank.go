@@ -42,9 +42,19 @@ type Rank struct {
 	// Ahead says that it has nonblocking messages: one that others wait for may be on its way.
 	Ahead bool `json:"sends_ahead,omitempty"`
 
+	watched
+}
+
+// watched is how a rank was observed.
+type watched struct {
+	// Unheard says that it has not answered for most of the interval that a report is on.
+	Unheard bool `json:"unheard,omitempty"`
+
 	cores float64 // how many it used on average in a report on an interval; 0: not known
 	step  float64 // seconds in which its job begins a collective: what lasts no longer isn't blocked; 0: not known
 	young bool    // its thread's times on a core, which are read now and then, may be those of its first moments
+	// unread is for how many seconds at most they have not been read; 0: they are as if they had been.
+	unread float64
 }
 
 // Reasons of ends: an orderly one, and that of the rank that has called MPI_Abort.
@@ -75,10 +85,47 @@ func (r *Rank) asleep() float64 {
 	return off
 }
 
+// others is the share of its time that other threads of its process have been on a core at least; 0 or less: none, or
+// nothing is known of them.
+func (r *Rank) others() float64 {
+	c, thread := r.cpu(), r.Time.Sum()
+	switch {
+	case c == nil || c.Seconds == nil:
+		return 0
+	case c.Thread != nil && !r.young:
+		thread = min(thread, *c.Thread+r.unread)
+	}
+	return (*c.Seconds - thread) / r.Time.Sum()
+}
+
+// hides says that the rank polls while other threads of its process work: how much of its time is useful isn't known,
+// for they may be the library's.
+func (r *Rank) hides() bool {
+	return r.others() >= noted && (r.asleep() > 0 || r.Share(api.Poll) >= Efficient)
+}
+
 // ready is the share of its time that the rank is on a core or ready to run: the rest it sleeps.
 func (r *Rank) ready() (share float64, known bool) {
 	on, known := r.onCore()
 	return on + r.queued(), known && r.CPU.Queue != nil && !r.young
+}
+
+// cpu is what the kernel says of the rank's time; nil: nothing, or it is of other time, too: before MPI_Init, or when
+// the program had switched measuring off.
+func (r *Rank) cpu() *api.CPU {
+	c, observed, known := r.CPU, r.Time.Sum(), 0.0
+	if c == nil || c.Paused >= noted*observed {
+		return nil
+	}
+	for _, of := range []*float64{c.Thread, c.Queue} {
+		if of != nil {
+			known += *of
+		}
+	}
+	if known > (1+noted)*observed {
+		return nil
+	}
+	return c
 }
 
 // Share is the share of its time that it is in some states; 0 where nothing is known.
@@ -245,6 +292,8 @@ func (r *Rank) outside() string {
 		return "is in " + mapping.OneLine(r.CPU.In)
 	case off && !queueKnown:
 		return offCPU
+	case off && r.others() >= noted:
+		return "is off the CPU, but not its other threads"
 	case off:
 		return "is off the CPU: it sleeps, or waits for a device"
 	case away:
@@ -285,17 +334,18 @@ func (r *Rank) busyWith() string {
 
 // onCore is the share of the rank's time in which its thread, or if that isn't known any, was on a core.
 func (r *Rank) onCore() (share float64, known bool) {
-	if r.CPU == nil || r.Time.Sum() <= 0 {
+	c := r.cpu()
+	if c == nil {
 		return 0, false
 	}
-	on := r.CPU.Thread
+	on := c.Thread
 	if on == nil || r.young {
-		on = r.CPU.Seconds
+		on = c.Seconds
 	}
 	if on == nil {
 		return 0, false
 	}
-	return *on / r.Time.Sum(), true
+	return min(*on/r.Time.Sum(), 1), true
 }
 
 // got is the share of the time in which it could run that a rank had a core; 1 if it never had to wait for one, or
@@ -309,8 +359,8 @@ func (r *Rank) got() float64 {
 
 // queued is the share of its time in which a rank was ready to run and had no core; 0 where that isn't known.
 func (r *Rank) queued() float64 {
-	if r.CPU == nil || r.CPU.Queue == nil || r.Time.Sum() <= 0 || r.young {
-		return 0
+	if c := r.cpu(); c != nil && c.Queue != nil && !r.young {
+		return *c.Queue / r.Time.Sum()
 	}
-	return *r.CPU.Queue / r.Time.Sum()
+	return 0
 }

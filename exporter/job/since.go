@@ -26,28 +26,28 @@ type rankTotals struct {
 	cpu  *api.CPU // never nil
 }
 
-// cpuSince is what the kernel says of a rank, its times those of the seconds since then. Those of a thread are read
-// less often, at other times: they are what they would be in so many seconds, by what was read meanwhile, or else by
-// all of the time observed.
-func cpuSince(now, before *api.CPU, seconds, observed float64) *api.CPU {
+// cpuSince is what the kernel says of a rank, its times those of the seconds since then, of which so many times as much
+// has come. Those of a thread are read less often, at other times: they are what they would be in so many seconds, by
+// what was read meanwhile, or else by all of the time observed.
+func cpuSince(now, before *api.CPU, seconds, times, observed float64) *api.CPU {
 	if now == nil {
 		return nil
 	}
-	since := func(now, before *float64, times float64) *float64 {
+	since := func(now, before *float64, part float64) *float64 {
 		if now == nil || before == nil {
 			return nil
 		}
-		return new(grown(*now, *before) * times)
+		return new(grown(*now, *before) * part)
 	}
-	of, was, times := *now, *before, 1.0
+	of, was, part := *now, *before, 1.0
 	switch read := now.At - was.At; {
 	case read > 0:
-		times = seconds / read
+		part = seconds / read
 	case now.At > 0:
-		times, was.Thread, was.Queue = seconds/observed, new(0.0), new(0.0)
+		part, was.Thread, was.Queue = seconds/observed, new(0.0), new(0.0)
 	}
-	of.Seconds, of.Thread = since(now.Seconds, was.Seconds, 1), since(now.Thread, was.Thread, times)
-	of.Queue = since(now.Queue, was.Queue, times)
+	of.Seconds, of.Paused = since(now.Seconds, was.Seconds, 1/times), grown(now.Paused, was.Paused)/times
+	of.Thread, of.Queue = since(now.Thread, was.Thread, part), since(now.Queue, was.Queue, part)
 	return &of
 }
 
@@ -134,8 +134,9 @@ func (r *Report) since(before *Totals, was string, step time.Duration) *Report {
 		of.Ranks = slices.Clone(r.Ranks)
 	} else {
 		of.Seconds, of.Whole = r.Time.Sub(before.time).Seconds(), false
-		of.Ranks = before.ranksSince(r.Ranks, of.Seconds)
-		of.Calls = before.callsSince(r.Calls)
+		var times map[who]float64
+		of.Ranks, times = before.ranksSince(r.Ranks, of.Seconds)
+		of.Calls = before.callsSince(r.Calls, times)
 		of.Sizes = before.sizesSince(r.Sizes)
 		of.Messages = before.messagesSince(r.Messages)
 		of.sortCalls()
@@ -159,9 +160,9 @@ func (t *Totals) sameRanks(now []Rank) bool {
 }
 
 // ranksSince takes of a rank that was silent and answers again as much as of the others: what it did meanwhile has come
-// at once.
-func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
-	ranks := slices.Clone(now)
+// at once. So many times as much has come of each of those.
+func (t *Totals) ranksSince(now []Rank, seconds float64) (ranks []Rank, more map[who]float64) {
+	ranks, more = slices.Clone(now), map[who]float64{}
 	for i := range ranks {
 		r := &ranks[i]
 		r.Bytes, r.Phases = nil, nil
@@ -170,21 +171,28 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) []Rank {
 		for state := range r.Time {
 			r.Time[state] = grown(r.Time[state], b.time[state])
 		}
+		times := r.Time.Sum() / seconds
+		r.Unheard = times > 2 || times < 0.5 && r.silent()
+		if times > 2 {
+			more[r.who()] = times
+		} else {
+			times = 1
+		}
+		for state := range r.Time {
+			r.Time[state] /= times
+		}
+		r.unread = 0
 		r.young = r.young && r.CPU != nil && r.CPU.At == b.cpu.At
-		if r.CPU = cpuSince(r.CPU, b.cpu, seconds, observed); r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
+		r.CPU = cpuSince(r.CPU, b.cpu, r.Time.Sum(), times, observed)
+		if r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
 			r.cores = *r.CPU.Seconds / max(r.Time.Sum(), seconds)
 		}
-		if times := r.Time.Sum() / seconds; times > 2 {
-			for state := range r.Time {
-				r.Time[state] /= times
-			}
-		}
 	}
-	return ranks
+	return ranks, more
 }
 
-// callsSince leaves out calls that have taken no time and were not called.
-func (t *Totals) callsSince(now []Call) (calls []Call) {
+// callsSince leaves out calls that have taken no time and were not called. Of some ranks more has come than of others.
+func (t *Totals) callsSince(now []Call, more map[who]float64) (calls []Call) {
 	for _, c := range now {
 		call := hash(t, c.Called)
 		c.Calls = t.grown(c.Calls, quantity{called: call, what: "calls"})
@@ -197,6 +205,10 @@ func (t *Totals) callsSince(now []Call) (calls []Call) {
 			c.Most, c.MostSeconds = math.MaxInt, -1
 			for by, seconds := range c.ranks {
 				seconds = t.grown(seconds, quantity{called: call, who: by})
+				if times, is := more[by]; is {
+					c.Seconds = grown(c.Seconds, seconds-seconds/times)
+					seconds /= times
+				}
 				c.ranks[by] = seconds
 				if seconds > c.MostSeconds || seconds == c.MostSeconds && by.rank < c.Most {
 					c.Most, c.MostSeconds = by.rank, seconds

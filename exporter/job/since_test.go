@@ -1,12 +1,14 @@
 package job
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/mpit-exporter/mpit-exporter/exporter/api"
 	"github.com/mpit-exporter/mpit-exporter/exporter/job/jobtest"
@@ -108,6 +110,79 @@ func TestSinceARankWasSilent(t *testing.T) {
 	r := now.Since(before.Totals())
 	assert.InDelta(t, 5, r.Ranks[indexOf(r, 1)].Time.Sum(), 1e-9)
 	assert.Equal(t, 2, r.Verdict.Efficiency.Ranks)
+}
+
+// Of a rank that answers again what it did in calls is as much less as its time: the other one is not late for it.
+func TestSinceCallsOfARankThatWasSilent(t *testing.T) {
+	before, now := running(100, 50, 50), running(105, 52, 52)
+	for _, r := range []*Report{before, now} {
+		for i := range r.Ranks {
+			r.Ranks[i] = r.Ranks[i].member("residual", 2, 10)
+		}
+	}
+	for i := range now.Ranks {
+		if r := &now.Ranks[i]; r.Rank == 1 {
+			r.Time[api.Outside] += 18
+			r.Time[api.Collective] += 27
+		}
+	}
+	now.Calls[0].Calls += 1000
+	now.Calls[0].Seconds = before.Calls[0].Seconds + 33
+	for rank, seconds := range []float64{3, 30} {
+		now.Calls[0].ranks[who{rank: rank}] = before.Calls[0].ranks[who{rank: rank}] + seconds
+	}
+	r := now.Since(before.Totals())
+	assert.InDelta(t, 6, r.Calls[0].Seconds, 1e-9)
+	assert.InDelta(t, 3, r.Calls[0].MostSeconds, 1e-9)
+	assert.Equal(t, map[who]float64{{rank: 0}: 3, {rank: 1}: 3}, r.Calls[0].ranks)
+	assert.Nil(t, r.Verdict.Late, r.Verdict.Text)
+}
+
+// Of ranks that did not answer for most of the time nothing is said, unless most of them did.
+func TestSinceRanksWereSilent(t *testing.T) {
+	for name, c := range map[string]struct {
+		observed [4]float64 // of ten seconds
+		silent   int        // so many still are
+		unheard  int
+		state    string
+	}{
+		"all were stopped":               {[4]float64{40, 40, 40, 40}, 0, 4, Unknown},
+		"three were":                     {[4]float64{40, 40, 40, 10}, 0, 3, Unknown},
+		"two were":                       {[4]float64{40, 40, 10, 10}, 0, 2, Healthy},
+		"they have told of two moments":  {[4]float64{20, 20, 20, 20}, 0, 0, Healthy},
+		"three are":                      {[4]float64{4, 4, 4, 10}, 3, 3, Unknown},
+		"they are, for half of the time": {[4]float64{5, 5, 5, 10}, 3, 0, Healthy},
+		"they have paused measuring":     {[4]float64{4, 4, 4, 10}, 0, 0, Healthy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, now := running(100, 50, 50, 50, 50), running(110, 50, 50, 50, 50)
+			unheard := 0
+			for i := range now.Ranks {
+				r := &now.Ranks[i]
+				r.Time[api.Outside], r.Time[api.Collective] = 50+c.observed[r.Rank], 49
+				if r.Rank < c.silent {
+					r.State = "late"
+				}
+			}
+			r := now.Since(before.Totals())
+			for i := range r.Ranks {
+				if r.Ranks[i].Unheard {
+					unheard++
+				}
+			}
+			assert.Equal(t, c.unheard, unheard)
+			assert.Equal(t, c.state, r.Verdict.State, r.Verdict.Text)
+			if c.state == Unknown {
+				assert.Equal(t, "its ranks have not answered for most of the time", r.Verdict.Text)
+				assert.Nil(t, r.Verdict.Efficiency)
+			}
+			text, err := json.Marshal(r.WithRanks(1))
+			require.NoError(t, err)
+			read, err := Read(text)
+			require.NoError(t, err)
+			assert.Equal(t, r.Verdict.Text, Merge([]*Report{read})[0].Verdict.Text, "of what a judge is told")
+		})
+	}
 }
 
 // What is remembered of a moment is numbers: a fraction of what a report takes, whatever the names are.

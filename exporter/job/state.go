@@ -23,6 +23,9 @@ const (
 	few = 0.1
 	// queued is the share of its time in which a rank that is short of cores is ready to run without one.
 	queued = 0.2
+	// starved is the share from which on all ranks are, whatever they do: less than a half, which is what two ranks on a
+	// core lack, give or take a little.
+	starved = 0.4
 	// small is how many bytes a collective may have of which the time is waiting.
 	small = 64 << 10
 )

@@ -25,7 +25,9 @@ func (r *Report) verdict() Verdict {
 		return v
 	}
 	switch {
-	case slices.ContainsFunc(r.Ranks, func(r Rank) bool { return r.isUnknown() }):
+	case r.isUnheard():
+		v.Efficiency, v.Text = nil, "its ranks have not answered for most of the time"
+	case slices.ContainsFunc(r.Ranks, func(r Rank) bool { return r.isUnknown() || r.hides() }):
 		v.Text = "ranks wait for messages, and what their other threads do isn't known"
 	case len(observed) == 0:
 		v.Text = "nothing is known of its time: no MPI call has been measured (exec --calls)"
@@ -35,6 +37,18 @@ func (r *Report) verdict() Verdict {
 		r.divide(observed, &v)
 	}
 	return v
+}
+
+// isUnheard says that most ranks have not answered for most of the time, as when the job was stopped for a while: what
+// they did meanwhile isn't known.
+func (r *Report) isUnheard() bool {
+	unheard := 0
+	for i := range r.Ranks {
+		if r.Ranks[i].Unheard {
+			unheard++
+		}
+	}
+	return 2*unheard > len(r.Ranks)
 }
 
 const justStarted = "its ranks have just started"
@@ -53,7 +67,7 @@ func (r *Report) hasJustStarted() bool {
 }
 
 // observed are the ranks whose time says something: not those that were observed for a moment, and not those in which
-// another thread than the one that is blocked may be at work, if nothing is known of it.
+// another thread than the one that is blocked, or polls, may be at work, if nothing is known of it.
 func (r *Report) observed() (ranks []*Rank) {
 	longest := 0.0
 	for i := range r.Ranks {
@@ -61,7 +75,7 @@ func (r *Report) observed() (ranks []*Rank) {
 	}
 	for i := range r.Ranks {
 		of := &r.Ranks[i]
-		if time := of.Time.Sum(); time > 0 && time >= longest/2 && !of.isUnknown() {
+		if time := of.Time.Sum(); time > 0 && time >= longest/2 && !of.isUnknown() && !of.hides() {
 			ranks = append(ranks, of)
 		}
 	}
@@ -105,7 +119,9 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	if l := r.late(part); r.cycle != "" { // what the others lose is little where some may never go on
 		late = "; " + r.cycle
 	} else if l != nil && (l.proved && l.Why != offCPU || l.Share >= r.from(LateRanks, Late)) {
-		v.Late, late = &l.LateRank, l.text()
+		if late = l.text(); !l.waits {
+			v.Late = &l.LateRank
+		}
 	}
 	isLate := v.Late != nil && v.Late.Share >= r.from(LateRanks, Late)
 	where, total := "", 0.0
@@ -137,8 +153,8 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 		v.State, v.Text = Healthy, Healthy+": "+v.Text+late
 	case use.young && r.Job.Ended == nil: // whether they only wait for a core is known soon
 		v.State, v.Late, v.Text = Unknown, nil, justStarted
-	case v.Late == nil && use.known && share >= r.from(LateInTurn, Late) &&
-		call.isSlow() && r.isOf(call, part):
+	case late == "" && use.known && share >= r.from(LateInTurn, Late) &&
+		call.isSlow() && call.isOfAll(part):
 		v.State = LateInTurn
 		v.Text += fmt.Sprintf("; %s of the time is waiting%s, for a different rank each time", units.Percent(share), where)
 	default:
@@ -178,13 +194,9 @@ func inCalls(part []*Rank) string {
 		fmt.Sprintf("all %d ranks have", len(part))), place, seconds(shortest))
 }
 
-// isOf says that all members of the communicator that a call is on are among the ranks.
-func (r *Report) isOf(c *Call, part []*Rank) bool {
-	calling := c.callers(placesOf(part))
-	return len(calling) > 1 && !slices.ContainsFunc(calling, func(i int) bool {
-		on := part[i].on(c.Called)
-		return on.id == "" || on.size != len(calling)
-	})
+// isOfAll says that the ranks are all members of the communicator that a call is on, and several.
+func (c *Call) isOfAll(part []*Rank) bool {
+	return len(part) > 1 && !slices.ContainsFunc(part, func(of *Rank) bool { return of.on(c.Called).size != len(part) })
 }
 
 // lasts is the part of its threshold at which a state ends.
@@ -375,12 +387,19 @@ func crash(gone []*Rank, of int) string {
 		return aborting[0].name() + " called MPI_Abort; " + many
 	case len(gone) == 1:
 		return fmt.Sprintf("%s ended without MPI_Finalize (%s)", first.name(), why)
-	case len(alone) == 1 && killed == len(gone)-1:
+	case len(alone) == 1 && killed == len(gone)-1 && !endedAfter(alone[0], gone):
 		return fmt.Sprintf("%s, probably %s (%s) first", many, alone[0].name(), alone[0].Exit)
 	case len(nodes) == 1 && !first.EndedAt.IsZero() && gone[1].EndedAt.Sub(first.EndedAt) > atOnce:
 		return fmt.Sprintf("%s, probably %s (%s) first", many, first.name(), cmp.Or(first.Exit, first.End))
 	}
 	return fmt.Sprintf("%s (%s); which was the first isn't known", many, why)
+}
+
+// endedAfter says that a rank has ended clearly later than another one of its node: each node has its own clock.
+func endedAfter(of *Rank, gone []*Rank) bool {
+	return slices.ContainsFunc(gone, func(r *Rank) bool {
+		return r.Node == of.Node && !r.EndedAt.IsZero() && of.EndedAt.Sub(r.EndedAt) > atOnce
+	})
 }
 
 func efficiency(observed []*Rank) *Efficiency {
