@@ -114,9 +114,9 @@ func (r *Rank) keepsOthers() bool {
 	if r.silent() {
 		return true
 	}
-	away := false
+	away, paused := false, r.CPU != nil && r.CPU.Paused > 0 // then calls aren't seen
 	for _, t := range r.Threads {
-		away = away || t.Call == nil && t.Moved >= Waiting.Seconds()
+		away = away || t.Call == nil && t.Moved >= Waiting.Seconds() && !paused
 		if t.Call != nil && isOfAllOfFile(t.Call.Function) {
 			return false
 		}

@@ -57,6 +57,8 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 	polls, moves, unmeasured := rankIn(3, nil), rankIn(3, nil), rankIn(3, nil)
 	polls.Time, moves.Time = api.StateSeconds{api.Outside: 2, api.Poll: 98}, api.StateSeconds{api.Outside: 40, api.Wait: 60}
 	unmeasured.Time = api.StateSeconds{}
+	paused := unmeasured
+	paused.Threads, paused.CPU = []api.Thread{{Main: true, Moved: 41}}, &api.CPU{Paused: 40}
 	onFile := func(function string) Rank {
 		return rankIn(3, &api.CallUnderWay{Function: function, Kind: "file", Object: "plate", Seconds: 42}).member("solver", 4, 6)
 	}
@@ -95,12 +97,13 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 			rankIn(4, nil)), "", "", nil},
 		"one that has just begun to wait for another one": {append(three(rankIn(3, after(message("MPI_Recv", 7, 4),
 			3)).member("solver", 4, 6)), rankIn(4, nil)), "", "", nil},
-		"one that polls":                    {three(polls.member("solver", 4, 6)), "", "", nil},
-		"one that makes calls all the time": {three(moves.member("solver", 4, 6)), "", "", nil},
-		"one that isn't measured":           {three(unmeasured.member("solver", 4, 6)), "", "", nil},
-		"one that writes with others":       {three(onFile("MPI_File_write_at_all")), "", "", nil},
-		"one in a connection":               {three(connects), "", "", nil},
-		"one in a message of another world": {three(merges), "", "", nil},
+		"one that polls":                      {three(polls.member("solver", 4, 6)), "", "", nil},
+		"one that makes calls all the time":   {three(moves.member("solver", 4, 6)), "", "", nil},
+		"one that isn't measured":             {three(unmeasured.member("solver", 4, 6)), "", "", nil},
+		"one that has switched measuring off": {three(paused.member("solver", 4, 6)), "", "", nil},
+		"one that writes with others":         {three(onFile("MPI_File_write_at_all")), "", "", nil},
+		"one in a connection":                 {three(connects), "", "", nil},
+		"one in a message of another world":   {three(merges), "", "", nil},
 		"one that writes": {three(onFile("MPI_File_write_at")), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on " +
 			"solver, for rank 3 on node1, which is in MPI_File_write_at on plate", []int{3}},
 		"a shift of large messages": {ring, "", "", nil},
