@@ -343,9 +343,11 @@ func TestWhoIsNamed(t *testing.T) {
 			}
 			r.Calls = append(r.Calls, calls("MPI_Barrier", "world", 1000, all))
 			r.sortCalls()
-			v := r.verdict()
-			assert.Equal(t, c.state, v.State, v.Text)
-			assert.Equal(t, c.late, cmp.Or(v.Late, &LateRank{Rank: -1}).Rank, v.Text)
+			for range 5 { // components come in any order
+				v := r.verdict()
+				assert.Equal(t, c.state, v.State, v.Text)
+				assert.Equal(t, c.late, cmp.Or(v.Late, &LateRank{Rank: -1}).Rank, v.Text)
+			}
 		})
 	}
 }
