@@ -7,8 +7,8 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/mpit"
 )
 
-// ReadEvery is how long what the kernel says of a rank may stand: longer than its agent waits before it reads again.
-const ReadEvery = 6 * time.Second
+// readEvery is how long what the kernel says of a rank may stand: longer than its agent waits before it reads again.
+const readEvery = 6 * time.Second
 
 // cpuOf describes what the kernel says of a rank. Most of it is not in every sample: then what was known before stands,
 // unless the agent should have read it again, and may not any more. nil: nothing is known.
@@ -26,6 +26,9 @@ func cpuOf(u *mpit.UnderWay, was *CPU, last bool) *CPU {
 			In: clean.Label(t.In)}
 		if t.CPU >= 0 && t.Queue >= 0 {
 			c.Thread, c.Queue = new(t.CPU.Seconds()), new(t.Queue.Seconds())
+			if u.CPU > 0 {
+				c.Process = new(u.CPU.Seconds())
+			}
 		}
 		if k.MajorFaults >= 0 {
 			c.MajorFaults = new(uint64(k.MajorFaults))
@@ -33,7 +36,7 @@ func cpuOf(u *mpit.UnderWay, was *CPU, last bool) *CPU {
 		if k.Throttled >= 0 {
 			c.Throttled = new(k.Throttled.Seconds())
 		}
-	case was != nil && (last || t.Now.Seconds()-was.At <= ReadEvery.Seconds()):
+	case was != nil && (last || t.Now.Seconds()-was.At <= readEvery.Seconds()):
 		c = *was
 		if t.Begun != 0 {
 			c.In = ""

@@ -13,7 +13,7 @@ func TestCPU(t *testing.T) {
 	asleep := mpit.Thread{Now: 9 * time.Second, CPU: 2 * time.Second, Queue: time.Second, In: "nanosleep\x1b"}
 	inMPI := mpit.Thread{Now: 10 * time.Second, Begun: 9 * time.Second, CPU: -1, Queue: -1}
 	outside := mpit.Thread{Now: 11 * time.Second, CPU: -1, Queue: -1}
-	full := CPU{Seconds: new(3.0), Thread: new(2.0), Queue: new(1.0), At: 9, Cores: 2, Nice: 19, MajorFaults: new(uint64(5)),
+	full := CPU{Seconds: new(3.0), Thread: new(2.0), Process: new(3.0), Queue: new(1.0), At: 9, Cores: 2, Nice: 19, MajorFaults: new(uint64(5)),
 		Resident: 4096, In: "nanosleep\ufffd", GPU: true, Throttled: new(0.5)}
 	later, called, awake := full, full, full
 	later.Seconds = new(4.0)
@@ -28,7 +28,7 @@ func TestCPU(t *testing.T) {
 	busy := kernel
 	busy.GPU = false
 	unscheduled := awake
-	unscheduled.Seconds, unscheduled.Thread, unscheduled.Queue = nil, nil, nil
+	unscheduled.Seconds, unscheduled.Thread, unscheduled.Process, unscheduled.Queue = nil, nil, nil, nil
 	for name, c := range map[string]struct {
 		u    mpit.UnderWay
 		was  *CPU

@@ -52,6 +52,8 @@ type CPU struct {
 	Thread *float64 `json:"thread_seconds,omitempty"`
 	Queue  *float64 `json:"queue_seconds,omitempty"`
 	At     float64  `json:"at_seconds,omitempty"`
+	// Process is Seconds as they were then: what is more than the thread's is other threads'.
+	Process *float64 `json:"process_seconds,omitempty"`
 	// Paused is for how long the program has switched measuring off (MPI_Pcontrol): these times went on.
 	Paused float64 `json:"paused_seconds,omitempty"`
 	Cores  int     `json:"cores,omitempty"` // that it may use

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -78,13 +79,16 @@ func (r *Report) missing(in, elsewhere []*Rank) (by *Rank) {
 	for _, of := range elsewhere {
 		isOneOfTwo := len(in) == 1 && r.Job.WorldSize == 2 && len(elsewhere) == 1
 		calls := isOneOfTwo || slices.ContainsFunc(onIt, func(c Call) bool { _, has := c.ranks[of.who()]; return has })
-		if !calls || !of.keepsOthers() || slices.ContainsFunc(in, func(r *Rank) bool { return !r.mayWaitFor(of) }) {
+		if !calls || slices.ContainsFunc(in, func(r *Rank) bool { return !r.mayWaitFor(of) }) {
 			continue
 		}
 		if by != nil {
 			return nil
 		}
 		by = of
+	}
+	if by == nil || !by.keepsOthers() {
+		return nil
 	}
 	return by
 }
@@ -114,14 +118,26 @@ func (r *Rank) keepsOthers() bool {
 	if r.silent() {
 		return true
 	}
-	away, paused := false, r.CPU != nil && r.CPU.Paused > 0 // then calls aren't seen
+	return !slices.ContainsFunc(r.Threads, func(t api.Thread) bool {
+		return t.Call != nil && isOfAllOfFile(t.Call.Function)
+	}) && (r.away() || r.Busy() >= busy)
+}
+
+// away says that no thread of the rank has begun or ended a call for long, as far as calls were seen, and that one is
+// outside MPI, or in a call on a file.
+func (r *Rank) away() bool {
+	works, paused := false, cmp.Or(r.CPU, &api.CPU{}).Paused // when calls aren't seen
 	for _, t := range r.Threads {
-		away = away || t.Call == nil && t.Moved >= Waiting.Seconds() && !paused
-		if t.Call != nil && isOfAllOfFile(t.Call.Function) {
+		since := t.Moved - paused
+		if t.Call != nil {
+			since = t.Call.Seconds
+		}
+		if since < Waiting.Seconds() {
 			return false
 		}
+		works = works || t.Call == nil || isOfFile(t.Call.Function)
 	}
-	return away || r.Busy() >= 0.5
+	return works
 }
 
 // placeOf is the call that ranks are in, or how many there are.

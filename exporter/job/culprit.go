@@ -123,7 +123,7 @@ func (g *graph) deadlock() (finding, bool) {
 // blamed are the ranks that should have come to a collective, and that one, of which most wait for them: those that
 // never come, or else those that most of its members have outrun. nil: that isn't known, or is said of several.
 func (g *graph) blamed(waits []*wait) (most *wait, ranks []int) {
-	for _, blames := range []func(w *wait) bool{g.isLeft, g.isOutrun} {
+	for _, blames := range []func(w *wait) bool{g.waitsForGone, g.isOutrun} {
 		for _, w := range waits {
 			if w.call.Number == 0 || !blames(w) {
 				continue
@@ -143,8 +143,8 @@ func (g *graph) blamed(waits []*wait) (most *wait, ranks []int) {
 	return most, ranks
 }
 
-// isLeft says that those that a collective waits for have ended, or are in MPI_Finalize.
-func (g *graph) isLeft(w *wait) bool { return !slices.ContainsFunc(g.behind(w), g.mayComeBack) }
+// waitsForGone says that those that a collective waits for have ended, or are in MPI_Finalize.
+func (g *graph) waitsForGone(w *wait) bool { return !slices.ContainsFunc(g.behind(w), g.mayComeBack) }
 
 // isOutrun says that those that a collective waits for are in others, and most of its members, all of which are seen,
 // are in it. Of one that waits for a message it isn't known whether that should have been sent.
@@ -326,7 +326,10 @@ func (g *graph) waiting() (finding, bool) {
 	if !w.certain && (!w.isMessage() || isExchange(w.call.Function)) || len(g.waitsFor(worst)) > 0 {
 		f.text += "probably "
 	}
-	f.ranks = g.short.first(slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last[t] }))
+	alone := g.ranks[worst].silent() || g.ranks[worst].away()
+	f.ranks = g.short.first(slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool {
+		return !last[t] && (alone || len(g.waitsFor(t)) > 0 || !g.suspects.allow(g.ranks[t]))
+	}))
 	f.text += "for " + g.list(f.ranks)
 	if len(f.ranks) == 1 {
 		f.text += " on " + mapping.OneLine(g.ranks[worst].Node) + ", which " + g.ranks[worst].does()
@@ -338,7 +341,8 @@ func (g *graph) waiting() (finding, bool) {
 	return f, true
 }
 
-// mayBeLast says that a rank that others wait for isn't known to wait for another one itself.
+// mayBeLast says that a rank may be the end of a chain of waits: it isn't known to wait for another one itself, and if
+// it isn't blocked it keeps others waiting.
 func (g *graph) mayBeLast(rank int) bool {
 	waits := g.waitsFor(rank)
 	return g.suspects.allow(g.ranks[rank]) && (len(waits) > 0 || g.ranks[rank].keepsOthers()) &&

@@ -62,6 +62,11 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 	onFile := func(function string) Rank {
 		return rankIn(3, &api.CallUnderWay{Function: function, Kind: "file", Object: "plate", Seconds: 42}).member("solver", 4, 6)
 	}
+	writes, wasPaused := onFile("MPI_File_write_at"), moves.member("solver", 4, 6)
+	writes.Time = moves.Time
+	wasPaused.Threads, wasPaused.CPU = []api.Thread{{Main: true, Moved: 41}}, &api.CPU{Paused: 1}
+	beside := polls.member("solver", 4, 6)
+	beside.Threads = []api.Thread{{Main: true, Moved: 0.1}, {Moved: 500}}
 	connects := rankIn(3, collective("MPI_Comm_accept", "self", 0)).member("solver", 4, 6)
 	merges := rankIn(3, message("MPI_Recv", 3, 0)).member("solver", 4, 6)
 	merges.Threads[0].Call.Comm, merges.Threads[0].Call.Peers = "", nil
@@ -77,6 +82,10 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 	receives.Threads[0].Call.Comm = "pair"
 	four := func(r Rank) Rank { return r.member("halo", 4, 3) }
 	ring := []Rank{shift(0, 3, 4), shift(1, 0, 4), shift(2, 1, 4), shift(3, 2, 4)}
+	workers := []Rank{shift(0, 2, 4), shift(1, 0, 4), shift(2, 1, 4)}
+	within, within2, just := shift(3, 2, 4), shift(2, 1, 3), shift(2, 1, 4)
+	within.State, within2.State = "late", "late"
+	just.Threads[0].Call.Seconds = 0.5
 	circle := func(rank int, in string, number uint64, other string, begun uint64) Rank {
 		r := rankIn(rank, barrier(in, number)).member(in, 3, number)
 		if other != "" {
@@ -97,13 +106,18 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 			rankIn(4, nil)), "", "", nil},
 		"one that has just begun to wait for another one": {append(three(rankIn(3, after(message("MPI_Recv", 7, 4),
 			3)).member("solver", 4, 6)), rankIn(4, nil)), "", "", nil},
-		"one that polls":                      {three(polls.member("solver", 4, 6)), "", "", nil},
-		"one that makes calls all the time":   {three(moves.member("solver", 4, 6)), "", "", nil},
-		"one that isn't measured":             {three(unmeasured.member("solver", 4, 6)), "", "", nil},
-		"one that has switched measuring off": {three(paused.member("solver", 4, 6)), "", "", nil},
-		"one that writes with others":         {three(onFile("MPI_File_write_at_all")), "", "", nil},
-		"one in a connection":                 {three(connects), "", "", nil},
-		"one in a message of another world":   {three(merges), "", "", nil},
+		"one that polls":                       {three(polls.member("solver", 4, 6)), "", "", nil},
+		"one that makes calls all the time":    {three(moves.member("solver", 4, 6)), "", "", nil},
+		"one that isn't measured":              {three(unmeasured.member("solver", 4, 6)), "", "", nil},
+		"one that has switched measuring off":  {three(paused.member("solver", 4, 6)), "", "", nil},
+		"one that writes with others":          {three(onFile("MPI_File_write_at_all")), "", "", nil},
+		"one that polls beside an idle thread": {three(beside), "", "", nil},
+		"one that had switched measuring off for a second": {three(wasPaused), Waits, "ranks 0-2 have waited 42s in " +
+			"MPI_Allreduce on solver, for rank 3 on node1, which has made no MPI call for 41s", []int{3}},
+		"one that writes, and often waits": {three(writes), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on solver, " +
+			"for rank 3 on node1, which is in MPI_File_write_at on plate", []int{3}},
+		"one in a connection":               {three(connects), "", "", nil},
+		"one in a message of another world": {three(merges), "", "", nil},
 		"one that writes": {three(onFile("MPI_File_write_at")), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on " +
 			"solver, for rank 3 on node1, which is in MPI_File_write_at on plate", []int{3}},
 		"a shift of large messages": {ring, "", "", nil},
@@ -111,6 +125,15 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 			shift(1, 2, 3), shift(2, 1, 3)}, "", "", nil},
 		"a shift that one isn't in": {append(slices.Clone(ring[:3]), four(rankIn(3, nil))), Waits, "ranks 0-2 have waited " +
 			"1m10s in MPI_Sendrecv on halo, probably for rank 3 on node1, which is not blocked in MPI", []int{3}},
+		"a shift that one was stopped in": {append(slices.Clone(ring[:3]), within), Waits, "ranks 0-2 have waited 1m10s in " +
+			"MPI_Sendrecv on halo, probably for rank 3 on node1, which does not answer, as if it were stopped", []int{3}},
+		"a shift of workers, and a master that computes": {append(workers, four(rankIn(3, nil))), "", "", nil},
+		"a shift of workers, and a master in a call for who knows whom": {append(workers, four(rankIn(3, requests()))), "",
+			"", nil},
+		"a shift that others have just begun": {append(slices.Clone(ring[:2]), just, four(rankIn(3, nil))), "", "", nil},
+		"a receive from one stopped in a shift": {[]Rank{rankIn(0, message("MPI_Recv", 9, 2)).member("halo", 3, 3),
+			rankIn(1, message("MPI_Recv", 9, 2)).member("halo", 3, 3), within2}, Waits, "rank 0 has waited 1m10s in MPI_Recv " +
+			"on halo, for rank 2 on node1, which does not answer, as if it were stopped; rank 1 waits behind it", []int{2}},
 		"a shift that two aren't in": {append(slices.Clone(ring[:2]), four(rankIn(2, nil)), four(rankIn(3, nil))), "", "",
 			nil},
 		"a shift of ranks some of which aren't seen": {append(slices.Clone(ring[:2]), four(rankIn(3, nil))), "", "", nil},
@@ -126,9 +149,9 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 		"exchanges on two communicators": {[]Rank{ring[0], ring[1].member("rows", 4, 1), shiftOn("rows", 2), four(rankIn(3,
 			nil))}, "", "", nil},
 		"a send to one in an exchange with another one": {[]Rank{rankIn(0, message("MPI_Send", 9, 1)).member("halo", 3, 3),
-			shift(1, 2, 3), shift(2, 1, 3)}, Deadlock, "probably: rank 0 waits in MPI_Send on halo for rank 1 (tag 9), ranks " +
+			shift(1, 0, 3), shift(2, 1, 3)}, Deadlock, "probably: rank 0 waits in MPI_Send on halo for rank 1 (tag 9), ranks " +
 			"1,2 in MPI_Sendrecv on halo for rank 0 (tag 7), for 1m10s", nil},
-		"a receive from one in an exchange on another communicator": {[]Rank{receives, shift(1, 2, 3), shift(2, 1, 3)},
+		"a receive from one in an exchange on another communicator": {[]Rank{receives, shift(1, 0, 3), shift(2, 1, 3)},
 			Deadlock, "probably: rank 0 waits in MPI_Recv on halo for rank 1 (tag 9), ranks 1,2 in MPI_Sendrecv on halo for " +
 				"rank 0 (tag 7), for 1m10s", nil},
 		"a circle of barriers": {[]Rank{circle(0, "a", 5, "c", 8), circle(1, "a", 5, "", 0), circle(2, "b", 7, "a", 4),

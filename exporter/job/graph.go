@@ -29,6 +29,7 @@ type group struct {
 	*api.Comm
 
 	members []member // by number, the smallest first; -1: not known
+	out     *int     // as outOfExchange says; nil: it hasn't been asked
 }
 
 type member struct {
@@ -168,7 +169,7 @@ func (g *graph) aim(w *wait) {
 		w.targets = g.behindOn(of, c.Number)
 	case c.Number > 0:
 	case isExchange(c.Function) && (of == nil || of.Size != 2):
-		if left := g.outOfExchange(of, c); left >= 0 {
+		if left := g.outOfExchange(of); left >= 0 {
 			w.targets = []int{left}
 		}
 		w.unseen = len(w.targets) == 0
@@ -235,23 +236,40 @@ func (g *graph) peers(w *wait) (ranks []int) {
 	return slices.Compact(ranks)
 }
 
-// outOfExchange is the one member of a communicator that isn't in an exchange which all others are in; -1: that isn't
-// so, or isn't known.
-func (g *graph) outOfExchange(of *group, c *api.CallUnderWay) int {
-	out := -1
-	if of == nil || !of.complete(false) {
+// outOfExchange is the one member of a communicator that isn't in an exchange, where all others are and one receives
+// from it; -1: that isn't so, or isn't known. They may all wait for it: of whom they send to agents don't tell. If none
+// receives from it, they may exchange among themselves.
+func (g *graph) outOfExchange(of *group) int {
+	switch {
+	case of == nil || !of.complete(false):
 		return -1
+	case of.out != nil:
+		return *of.out
 	}
+	out, sources := -1, map[int]bool{}
+	of.out = &out
 	for _, m := range of.members {
-		isIn := slices.ContainsFunc(g.ranks[m.at].Threads, func(t api.Thread) bool {
-			return t.Call != nil && t.Call.Comm == c.Comm && isExchange(t.Call.Function)
-		})
-		if !isIn && out >= 0 {
-			return -1
+		isIn := false
+		for _, t := range g.ranks[m.at].Threads {
+			if c := t.Call; c != nil && c.Comm == of.ID && isExchange(c.Function) && !g.ranks[m.at].silent() &&
+				c.Seconds >= api.LongCallTime.Seconds() {
+				isIn = true
+				for _, from := range c.Peers {
+					sources[from] = true
+				}
+			}
 		}
-		if !isIn {
+		switch {
+		case isIn:
+		case out >= 0:
+			out = -1
+			return out
+		default:
 			out = m.at
 		}
+	}
+	if out >= 0 && !sources[g.ranks[out].Rank] {
+		out = -1
 	}
 	return out
 }
@@ -272,7 +290,7 @@ func (g *graph) transfers(w *wait, with int) bool {
 		}
 		sameComm := c.Comm == "" || w.call.Comm == "" || c.Comm == w.call.Comm
 		switch {
-		case isExchange(c.Function) && receives && sameComm: // it may be this one that it sends to
+		case isExchange(c.Function) && receives && sameComm && !g.ranks[with].silent(): // perhaps it sends to this one
 			w.unseen = true
 			return true
 		case !c.AnySource && !slices.Contains(c.Peers, me):

@@ -64,6 +64,12 @@ func TestManyRanks(t *testing.T) {
 		"each in another collective": func(rank int) Rank {
 			return rankIn(rank, collective("MPI_Barrier", "halo", uint64(rank+1))).member("halo", n, uint64(rank+1))
 		},
+		"exchanges, each with a tag of its own": func(rank int) Rank {
+			if rank == 0 {
+				return rankIn(rank, nil).member("halo", n, 0)
+			}
+			return rankIn(rank, message("MPI_Sendrecv", rank, rank-1)).member("halo", n, 0)
+		},
 		"a chain": func(rank int) Rank {
 			if rank == 0 {
 				return rankIn(rank, nil)

@@ -140,11 +140,11 @@ type late struct {
 	in       *Call // in which they wait; nil: not known
 	probably bool
 	proved   bool // by a collective that no rank leaves before all have come
-	waits    bool // in MPI itself meanwhile: it comes last, but isn't late
+	waitsToo bool // in MPI itself meanwhile: it comes last, but isn't late
 }
 
 // isVerdict says that it is late enough for that.
-func (l *late) isVerdict() bool { return !l.waits && l.Share >= Late }
+func (l *late) isVerdict() bool { return !l.waitsToo && l.Share >= Late }
 
 // beats says that it is to be named rather than another one.
 func (l *late) beats(other *late) bool {
@@ -182,6 +182,10 @@ func (r *Report) late(part []*Rank) (worst *late) {
 		r.lateBy(part, (*Rank).Busy, false)} {
 		if found == nil || worst != nil && (worst.isVerdict() || worst.proved && !found.isVerdict()) {
 			continue
+		}
+		if worst != nil && worst.waitsToo && worst.Share >= Late && found.in != nil &&
+			found.in.Kind == worst.in.Kind && found.in.Object == worst.in.Object {
+			continue // it doesn't come last there
 		}
 		if found.beats(worst) {
 			worst = found
@@ -277,9 +281,9 @@ func (r *Report) lateOnOne(part []*Rank) (worst *late) {
 		}
 		by, proved := part[members[at]], to.id != "" && spent.most.synchronises()
 		found := &late{in: spent.most, probably: !proved && len(members) > 2, proved: proved,
-			waits: by.waitsBeside(lost[at])-elsewhere >= share/2}
+			waitsToo: by.waitsBeside(lost[at])-elsewhere >= share/2}
 		share *= float64(len(members)) / float64(len(part))
-		if found.LateRank = lateRank(by, by.busyWith(), share); found.waits {
+		if found.LateRank = lateRank(by, by.busyWith(), share); found.waitsToo {
 			found.Why = fmt.Sprintf("comes last, and waits in MPI itself for %s of the time", units.Percent(1-by.Busy()))
 		}
 		found.Useful = true
@@ -345,17 +349,17 @@ type usage struct {
 	young  bool    // of one that isn't known yet
 }
 
-// usageOf takes the shares from which on ranks have no core and are idle.
-func usageOf(part []*Rank, queued, idleFrom float64) usage {
+// usageOf takes the shares from which on ranks have no core, all of them have none, and they are idle.
+func usageOf(part []*Rank, shortFrom, allFrom, idleFrom float64) usage {
 	u := usage{known: true}
-	idle, starve, got := true, true, 0.0
+	idle, starving, got := true, true, 0.0
 	for _, of := range part {
 		// Ranks that wait in MPI without a core may lose nothing: a rank that sleeps may be whom they wait for.
-		if of.queued()-max(1-of.Useful(), 0) >= queued {
+		if of.queued()-max(1-of.Useful(), 0) >= shortFrom {
 			u.short = append(u.short, of)
 			u.got += of.got()
 		}
-		starve = starve && of.queued() >= starved
+		starving = starving && of.queued() >= allFrom
 		got += of.got()
 		on, known := of.ready()
 		away := of.Share(api.Outside, api.Poll)
@@ -368,7 +372,7 @@ func usageOf(part []*Rank, queued, idleFrom float64) usage {
 		queues := of.CPU != nil && of.CPU.Queue != nil
 		u.known, u.young = u.known && queues && of.cpu() != nil, u.young || queues && of.young
 	}
-	if starve {
+	if starving {
 		u.short, u.got = part, got
 	}
 	u.got /= float64(max(len(u.short), 1))

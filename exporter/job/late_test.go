@@ -39,7 +39,7 @@ func (r Rank) kernel(core, queue float64) Rank {
 // process is the rank whose process has been on a core for so many seconds, in all of its threads.
 func (r Rank) process(seconds float64) Rank {
 	cpu := *cmp.Or(r.CPU, &api.CPU{})
-	cpu.Seconds, r.CPU = &seconds, &cpu
+	cpu.Seconds, cpu.Process, r.CPU = &seconds, &seconds, &cpu
 	return r
 }
 
@@ -80,10 +80,6 @@ func TestWhereTimeGoes(t *testing.T) {
 		r.CPU.Paused = seconds
 		return r
 	}
-	unread := func(seconds float64, r Rank) Rank {
-		r.unread = seconds
-		return r
-	}
 	starts := func(r Rank) Rank {
 		r.young = true
 		return r
@@ -92,6 +88,8 @@ func TestWhereTimeGoes(t *testing.T) {
 		others  = "ranks wait for messages, and what their other threads do isn't known"
 		nothing = "100 % of the time ranks neither compute nor communicate"
 	)
+	lately := dozes.process(15)
+	lately.CPU.Seconds = new(30.0)
 	threads := collectives(1, 0)
 	threads.CPU = &api.CPU{Seconds: new(400.0)}
 	barrier := func(seconds map[int]float64) Call { return calls("MPI_Barrier", "halo", 1000, seconds) }
@@ -275,15 +273,13 @@ func TestWhereTimeGoes(t *testing.T) {
 		"polls for a part of the time, while others work": {[]Rank{polling(70).kernel(99, 0).process(190), polls}, nil, Unknown, others},
 		"polls for less": {[]Rank{polling(69).kernel(99, 0).process(190), polls}, nil, Communication,
 			"16 % useful; 84 % of the time is spent in MPI, and no single rank is late"},
-		"polls, and who works isn't known":      {[]Rank{polls, starts(polls).process(110)}, nil, Unknown, others},
-		"polls, and has not been read lately":   {[]Rank{polls, unread(6, polls).process(110)}, nil, Unknown, others},
-		"polls, and perhaps itself has started": {[]Rank{polls, starts(polls).process(109)}, nil, Idle, nothing},
-		"polls in an unknown thread":            {[]Rank{polls, polling(98).process(109)}, nil, Idle, nothing},
+		"polls, and who works isn't known": {[]Rank{polls, starts(polls).process(110)}, nil, Unknown, others},
+		"polls, and nothing else works":    {[]Rank{polls, polls.process(108)}, nil, Idle, nothing},
+		"polls in an unknown thread":       {[]Rank{polls, polling(98).process(109)}, nil, Idle, nothing},
 		"sleeps between polls while others work": {[]Rank{dozes.process(26), collectives(1, 0).kernel(99, 0)}, nil, Unknown,
 			others},
-		"sleeps between polls, and works now and then": {[]Rank{unread(6, dozes).process(30), collectives(1, 0).kernel(99,
-			0)}, nil, LateRanks, "58 % useful; 42 % of the time ranks wait for rank 1 on a, which is on the CPU for 99 % of " +
-			"the time"},
+		"sleeps between polls, and has worked since it was read": {[]Rank{lately, collectives(1, 0).kernel(99, 0)}, nil,
+			LateRanks, "58 % useful; 42 % of the time ranks wait for rank 1 on a, which is on the CPU for 99 % of the time"},
 		"nothing is known of cores yet": {[]Rank{youth, youth}, nil, Healthy, "healthy: 100 % useful"},
 		"nothing comes":                 {[]Rank{polls, polls}, nil, Idle, "100 % of the time ranks neither compute nor communicate"},
 		"perhaps on GPUs":               {[]Rank{onGPU, onGPU}, nil, Healthy, "healthy: 100 % useful"},
@@ -323,6 +319,8 @@ func TestWhoIsNamed(t *testing.T) {
 			{[]float64{0, 0}, []float64{25, 0}}}, Healthy, 0},
 		"a little late, as barriers show, beside one that works far more": {[]component{{[]float64{0, 50},
 			[]float64{50, 40}}, {[]float64{0, 0}, []float64{60, 0}}}, LateRanks, 3},
+		"the root waits for a coupler, and another one works more": {[]component{{[]float64{0, 80, 40, 80}, []float64{80}}},
+			Communication, -1},
 		"late for hardly anything": {[]component{{[]float64{0, 16}, nil}}, Healthy, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -349,6 +347,42 @@ func TestWhoIsNamed(t *testing.T) {
 				assert.Equal(t, c.late, cmp.Or(v.Late, &LateRank{Rank: -1}).Rank, v.Text)
 			}
 		})
+	}
+}
+
+// A master that polls beside another thread hides nothing of 32 workers.
+func TestAFewThatHide(t *testing.T) {
+	in, ranks := map[int]float64{}, []Rank(nil)
+	for i := range 32 {
+		in[i] = float64(min(31-i, 1) * 80)
+		ranks = append(ranks, collectives(i, in[i]).kernel(99, 0).process(99).member("workers", 32, 10))
+	}
+	master := Rank{Rank: 32, Time: api.StateSeconds{api.Outside: 5, api.Poll: 95}}.kernel(99, 0).process(112)
+	v := verdictOf(append(ranks, master.member("world", 33, 1)), calls("MPI_Barrier", "workers", 1000, in))
+	assert.Equal(t, LateRanks, v.State, v.Text)
+	assert.Equal(t, 31, v.Late.Rank)
+}
+
+// A server of files beside them doesn't make ranks less late in turn.
+func TestLateInTurnBesideAServer(t *testing.T) {
+	in, ranks := map[int]float64{}, []Rank(nil)
+	for i := range 8 {
+		in[i] = 40 + float64(i%2)
+		ranks = append(ranks, collectives(i, in[i]).kernel(99, 0).member("compute", 8, 100).member("world", 9, 1))
+	}
+	ranks = append(ranks, of(8, "a", 0, 98, 0, 0).kernel(99, 0).member("world", 9, 1))
+	v := verdictOf(ranks, calls("MPI_Barrier", "compute", 10, in), calls("MPI_Recv", "world", 10, map[int]float64{0: 1, 8: 98}))
+	assert.Equal(t, LateInTurn, v.State, v.Text)
+}
+
+// No core ends later than it begins, for all ranks, too.
+func TestNoCoreOfAllEndsLater(t *testing.T) {
+	for was, want := range map[string]string{"": LateRanks, NoCore: NoCore} {
+		ranks := []Rank{collectives(0, 80).kernel(61, 39), collectives(1, 0).kernel(61, 39)}
+		r := &Report{Ranks: ranks, Calls: []Call{calls("MPI_Barrier", "halo", 1000, map[int]float64{0: 80, 1: 0})},
+			Job: Job{WorldSize: 2}, was: was}
+		v := r.verdict()
+		assert.Equal(t, want, v.State, v.Text)
 	}
 }
 
@@ -388,7 +422,7 @@ func TestSinceOfCores(t *testing.T) {
 		r := jobtest.RankOf(0, "node1", 30)
 		r.Rank.Ended, r.Rank.State, r.Rank.EndReason = nil, "up", ""
 		r.Rank.Calls.State[api.Outside] += after
-		r.Rank.Calls.CPU = &api.CPU{Seconds: &core, Thread: &core, Queue: queue, At: read, Nice: 5}
+		r.Rank.Calls.CPU = &api.CPU{Seconds: &core, Thread: &core, Process: &core, Queue: queue, At: read, Nice: 5}
 		return Of([]api.ValueList{{Time: jobtest.Began.Add(time.Duration(100+after) * time.Second),
 			Ranks: []api.RankValues{r}}}, nil)[0]
 	}
@@ -401,13 +435,7 @@ func TestSinceOfCores(t *testing.T) {
 	assert.InDelta(t, 3*10./110, *now.Since(at(0, 50, 8, &queue).Totals()).Ranks[0].CPU.Queue, 1e-9, "not read since")
 	assert.Equal(t, 5, of.CPU.Nice)
 	assert.InDelta(t, 1.5, of.cores, 1e-9)
-	assert.InDelta(t, 0, of.unread, 0)
-	assert.InDelta(t, 6, now.Ranks[0].unread, 0, "of all the time")
-	text, err := json.Marshal(now)
-	require.NoError(t, err)
-	read, err := Read(text)
-	require.NoError(t, err)
-	assert.InDelta(t, 6, Merge([]*Report{read})[0].Ranks[0].unread, 0)
+	assert.InDelta(t, 37.5, *of.CPU.Process, 1e-9, "read with the thread's")
 	assert.InDelta(t, 65, *now.Ranks[0].CPU.Seconds, 0, "the later report is not changed")
 }
 

@@ -57,9 +57,6 @@ func (m *maker) addRank(of *api.RankValues) {
 	if c := s.Calls; c != nil {
 		rank.Time, rank.Comms, rank.CPU, rank.Phases = c.State, c.Comms, c.CPU, c.Phases
 		rank.young = rank.Time.Sum() < Waiting.Seconds()
-		if c.CPU != nil {
-			rank.unread = api.ReadEvery.Seconds()
-		}
 		switch finalize := c.State[api.Finalize]; {
 		case s.EndReason != endsWell:
 			rank.Threads = c.Threads
@@ -112,12 +109,8 @@ func (m *maker) addReport(r *Report) {
 	m.report.Step = max(m.report.Step, r.Step)
 	for _, of := range r.Ranks { // JSON hasn't all of it
 		of.step, of.young = r.Step, r.Whole && of.Time.Sum() < Waiting.Seconds()
-		switch c := of.CPU; {
-		case c == nil:
-		case r.Whole:
-			of.unread = api.ReadEvery.Seconds()
-		case c.Seconds != nil:
-			of.cores = *c.Seconds / max(of.Time.Sum(), r.Seconds)
+		if !r.Whole && of.CPU != nil && of.CPU.Seconds != nil {
+			of.cores = *of.CPU.Seconds / max(of.Time.Sum(), r.Seconds)
 		}
 		m.report.Ranks = append(m.report.Ranks, of)
 	}

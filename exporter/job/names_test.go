@@ -99,6 +99,14 @@ func TestNames(t *testing.T) {
 	crossed := all(3, barrier("all", 5), rankIn(0, barrier("other", 8)).member("pair", 2, 2).member("other", 2, 8),
 		rankIn(0, barrier("pair", 3)).member("pair", 2, 3))
 	crossed[0] = crossed[0].member("other", 2, 7)
+	half, less := rankIn(0, nil), rankIn(0, nil)
+	half.Time, less.Time = api.StateSeconds{api.Outside: 51, api.Wait: 49}, api.StateSeconds{api.Outside: 49, api.Wait: 51}
+	split := all(20, barrier("all", 5), half, less)
+	splitBcast, calledBy := all(20, collective("MPI_Bcast", "all", 0), half, less), calls("MPI_Bcast", "all", 1,
+		map[int]float64{0: 1, 19: 1, 20: 1, 21: 1})
+	for i := range splitBcast {
+		splitBcast[i].Comms[0].Number = nil
+	}
 	const none = -1
 	for name, c := range map[string]struct {
 		ranks []Rank
@@ -111,11 +119,13 @@ func TestNames(t *testing.T) {
 			rankIn(0, barrier("pair", 3)).member("pair", 2, 3)), Call{}, none},
 		"two behind, of which one has just begun to wait for the other": {all(20, barrier("all", 5),
 			rankIn(0, nil).member("pair", 2, 2), rankIn(0, since(barrier("pair", 3), 4)).member("pair", 2, 3)), Call{}, 20},
-		"two behind, of which one doesn't answer and may have come": {all(20, barrier("all", 5), rankIn(0, nil), silent), Call{}, 20},
-		"two not in MPI_Finalize, of which one doesn't answer":      {all(20, finalize, rankIn(0, nil), silent), Call{}, 20},
-		"two that don't answer":                                     {all(20, barrier("all", 5), silent, silent), Call{}, none},
-		"a message of another world":                                {all(1, world, rankIn(0, nil)), Call{}, none},
-		"a broadcast that isn't numbered":                           {[]Rank{bcast(0), bcast(1), bcast(2), rankIn(3, nil).member("all", 4, 0)}, called, 3},
+		"two behind, of which one doesn't answer and may have come":           {all(20, barrier("all", 5), rankIn(0, nil), silent), Call{}, 20},
+		"two not in MPI_Finalize, of which one doesn't answer":                {all(20, finalize, rankIn(0, nil), silent), Call{}, 20},
+		"two that don't answer":                                               {all(20, barrier("all", 5), silent, silent), Call{}, none},
+		"two behind, of which one is in MPI for half of its time":             {split, Call{}, none},
+		"two not in a broadcast, of which one is in MPI for half of its time": {splitBcast, calledBy, none},
+		"a message of another world":                                          {all(1, world, rankIn(0, nil)), Call{}, none},
+		"a broadcast that isn't numbered":                                     {[]Rank{bcast(0), bcast(1), bcast(2), rankIn(3, nil).member("all", 4, 0)}, called, 3},
 		"the same, and two that may be in a cycle": {[]Rank{bcast(0), bcast(1), bcast(2), rankIn(3, nil).member("all", 4, 0),
 			rankIn(4, since(message("MPI_Recv", 1, 5), 5)).member("halo", 2, 0),
 			rankIn(5, since(message("MPI_Recv", 2, 4), 5)).member("halo", 2, 0)}, called, none},

@@ -53,8 +53,6 @@ type watched struct {
 	cores float64 // how many it used on average in a report on an interval; 0: not known
 	step  float64 // seconds in which its job begins a collective: what lasts no longer isn't blocked; 0: not known
 	young bool    // its thread's times on a core, which are read now and then, may be those of its first moments
-	// unread is for how many seconds at most they have not been read; 0: they are as if they had been.
-	unread float64
 }
 
 // Reasons of ends: an orderly one, and that of the rank that has called MPI_Abort.
@@ -85,17 +83,17 @@ func (r *Rank) asleep() float64 {
 	return off
 }
 
-// others is the share of its time that other threads of its process have been on a core at least; 0 or less: none, or
-// nothing is known of them.
+// others is the share of its time that other threads of its process have been on a core, at least; 0: none, or nothing
+// is known of them.
 func (r *Rank) others() float64 {
-	c, thread := r.cpu(), r.Time.Sum()
-	switch {
-	case c == nil || c.Seconds == nil:
+	switch c := r.cpu(); {
+	case c == nil || c.Seconds == nil || c.Thread != nil && c.Process == nil:
 		return 0
-	case c.Thread != nil && !r.young:
-		thread = min(thread, *c.Thread+r.unread)
+	case c.Thread != nil:
+		return max(*c.Process-*c.Thread, 0) / r.Time.Sum()
+	default:
+		return max(*c.Seconds/r.Time.Sum()-1, 0)
 	}
-	return (*c.Seconds - thread) / r.Time.Sum()
 }
 
 // hides says that the rank polls while other threads of its process work: how much of its time is useful isn't known,

@@ -26,9 +26,9 @@ type rankTotals struct {
 	cpu  *api.CPU // never nil
 }
 
-// cpuSince is what the kernel says of a rank, its times those of the seconds since then, of which so many times as much
-// has come. Those of a thread are read less often, at other times: they are what they would be in so many seconds, by
-// what was read meanwhile, or else by all of the time observed.
+// cpuSince is what the kernel says of a rank, its times those of so many seconds. If it was silent before, times as
+// much has come at once. Those of a thread are read less often, at other times: they are what they would be in so many
+// seconds, by what was read meanwhile, or else by all of the time observed.
 func cpuSince(now, before *api.CPU, seconds, times, observed float64) *api.CPU {
 	if now == nil {
 		return nil
@@ -44,10 +44,11 @@ func cpuSince(now, before *api.CPU, seconds, times, observed float64) *api.CPU {
 	case read > 0:
 		part = seconds / read
 	case now.At > 0:
-		part, was.Thread, was.Queue = seconds/observed, new(0.0), new(0.0)
+		part, was.Thread, was.Queue, was.Process = seconds/observed, new(0.0), new(0.0), new(0.0)
 	}
 	of.Seconds, of.Paused = since(now.Seconds, was.Seconds, 1/times), grown(now.Paused, was.Paused)/times
 	of.Thread, of.Queue = since(now.Thread, was.Thread, part), since(now.Queue, was.Queue, part)
+	of.Process = since(now.Process, was.Process, part)
 	return &of
 }
 
@@ -160,7 +161,7 @@ func (t *Totals) sameRanks(now []Rank) bool {
 }
 
 // ranksSince takes of a rank that was silent and answers again as much as of the others: what it did meanwhile has come
-// at once. So many times as much has come of each of those.
+// at once. more says of each of those how many times as much that was.
 func (t *Totals) ranksSince(now []Rank, seconds float64) (ranks []Rank, more map[who]float64) {
 	ranks, more = slices.Clone(now), map[who]float64{}
 	for i := range ranks {
@@ -181,7 +182,6 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) (ranks []Rank, more map
 		for state := range r.Time {
 			r.Time[state] /= times
 		}
-		r.unread = 0
 		r.young = r.young && r.CPU != nil && r.CPU.At == b.cpu.At
 		r.CPU = cpuSince(r.CPU, b.cpu, r.Time.Sum(), times, observed)
 		if r.CPU != nil && r.CPU.Seconds != nil && seconds > 0 {
@@ -191,7 +191,7 @@ func (t *Totals) ranksSince(now []Rank, seconds float64) (ranks []Rank, more map
 	return ranks, more
 }
 
-// callsSince leaves out calls that have taken no time and were not called. Of some ranks more has come than of others.
+// callsSince leaves out calls that have taken no time and were not called. more is that of ranksSince.
 func (t *Totals) callsSince(now []Call, more map[who]float64) (calls []Call) {
 	for _, c := range now {
 		call := hash(t, c.Called)

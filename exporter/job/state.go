@@ -21,6 +21,8 @@ const (
 	Cycle = time.Minute
 	// few is the part of the ranks that may be elsewhere than the others, who wait for them.
 	few = 0.1
+	// busy is the share of its time that a rank is at work which is to be named for not being where others wait.
+	busy = 0.5
 	// queued is the share of its time in which a rank that is short of cores is ready to run without one.
 	queued = 0.2
 	// starved is the share from which on all ranks are, whatever they do: less than a half, which is what two ranks on a

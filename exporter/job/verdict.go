@@ -27,7 +27,7 @@ func (r *Report) verdict() Verdict {
 	switch {
 	case r.isUnheard():
 		v.Efficiency, v.Text = nil, "its ranks have not answered for most of the time"
-	case slices.ContainsFunc(r.Ranks, func(r Rank) bool { return r.isUnknown() || r.hides() }):
+	case slices.ContainsFunc(r.Ranks, func(r Rank) bool { return r.isUnknown() }) || r.hidden():
 		v.Text = "ranks wait for messages, and what their other threads do isn't known"
 	case len(observed) == 0:
 		v.Text = "nothing is known of its time: no MPI call has been measured (exec --calls)"
@@ -49,6 +49,17 @@ func (r *Report) isUnheard() bool {
 		}
 	}
 	return 2*unheard > len(r.Ranks)
+}
+
+// hidden says that of more than a few ranks it isn't known how much of their time is useful.
+func (r *Report) hidden() bool {
+	hiding := 0
+	for i := range r.Ranks {
+		if r.Ranks[i].hides() {
+			hiding++
+		}
+	}
+	return float64(hiding) > few*float64(len(r.Ranks))
 }
 
 const justStarted = "its ranks have just started"
@@ -114,12 +125,13 @@ func (r *Report) divide(observed []*Rank, v *Verdict) {
 
 // judge says where the time of ranks goes that work together.
 func (r *Report) judge(part []*Rank, v *Verdict) {
-	e, use, late := efficiency(part), usageOf(part, r.from(NoCore, queued), r.from(Idle, Efficient)), ""
+	e, late := efficiency(part), ""
+	use := usageOf(part, r.from(NoCore, queued), r.from(NoCore, starved), r.from(Idle, Efficient))
 	useful := e.Parallel
 	if l := r.late(part); r.cycle != "" { // what the others lose is little where some may never go on
 		late = "; " + r.cycle
 	} else if l != nil && (l.proved && l.Why != offCPU || l.Share >= r.from(LateRanks, Late)) {
-		if late = l.text(); !l.waits {
+		if late = l.text(); !l.waitsToo {
 			v.Late = &l.LateRank
 		}
 	}
@@ -154,7 +166,7 @@ func (r *Report) judge(part []*Rank, v *Verdict) {
 	case use.young && r.Job.Ended == nil: // whether they only wait for a core is known soon
 		v.State, v.Late, v.Text = Unknown, nil, justStarted
 	case late == "" && use.known && share >= r.from(LateInTurn, Late) &&
-		call.isSlow() && call.isOfAll(part):
+		call.isSlow() && call.isOfMost(part):
 		v.State = LateInTurn
 		v.Text += fmt.Sprintf("; %s of the time is waiting%s, for a different rank each time", units.Percent(share), where)
 	default:
@@ -194,9 +206,15 @@ func inCalls(part []*Rank) string {
 		fmt.Sprintf("all %d ranks have", len(part))), place, seconds(shortest))
 }
 
-// isOfAll says that the ranks are all members of the communicator that a call is on, and several.
-func (c *Call) isOfAll(part []*Rank) bool {
-	return len(part) > 1 && !slices.ContainsFunc(part, func(of *Rank) bool { return of.on(c.Called).size != len(part) })
+// isOfMost says that the ranks, but for a few, are all members of the communicator that a call is on, and several.
+func (c *Call) isOfMost(part []*Rank) bool {
+	members, size := 0, 0
+	for _, of := range part {
+		if on := of.on(c.Called); on.size > 0 {
+			members, size = members+1, on.size
+		}
+	}
+	return members > 1 && members == size && float64(len(part)-members) <= max(1, few*float64(len(part)))
 }
 
 // lasts is the part of its threshold at which a state ends.
