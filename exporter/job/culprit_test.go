@@ -67,6 +67,8 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 	wasPaused.Threads, wasPaused.CPU = []api.Thread{{Main: true, Moved: 41}}, &api.CPU{Paused: 1}
 	beside := polls.member("solver", 4, 6)
 	beside.Threads = []api.Thread{{Main: true, Moved: 0.1}, {Moved: 500}}
+	serves := moves.member("solver", 4, 6)
+	serves.Threads = []api.Thread{{Main: true, Moved: 500}, {Call: after(message("MPI_Recv", 3), 0.1)}}
 	connects := rankIn(3, collective("MPI_Comm_accept", "self", 0)).member("solver", 4, 6)
 	merges := rankIn(3, message("MPI_Recv", 3, 0)).member("solver", 4, 6)
 	merges.Threads[0].Call.Comm, merges.Threads[0].Call.Peers = "", nil
@@ -116,8 +118,9 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 			"MPI_Allreduce on solver, for rank 3 on node1, which has made no MPI call for 41s", []int{3}},
 		"one that writes, and often waits": {three(writes), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on solver, " +
 			"for rank 3 on node1, which is in MPI_File_write_at on plate", []int{3}},
-		"one in a connection":               {three(connects), "", "", nil},
-		"one in a message of another world": {three(merges), "", "", nil},
+		"one that serves others beside an idle thread": {three(serves), "", "", nil},
+		"one in a connection":                          {three(connects), "", "", nil},
+		"one in a message of another world":            {three(merges), "", "", nil},
 		"one that writes": {three(onFile("MPI_File_write_at")), Waits, "ranks 0-2 have waited 42s in MPI_Allreduce on " +
 			"solver, for rank 3 on node1, which is in MPI_File_write_at on plate", []int{3}},
 		"a shift of large messages": {ring, "", "", nil},

@@ -183,7 +183,7 @@ func (r *Report) late(part []*Rank) (worst *late) {
 		if found == nil || worst != nil && (worst.isVerdict() || worst.proved && !found.isVerdict()) {
 			continue
 		}
-		if worst != nil && worst.waitsToo && worst.Share >= Late && found.in != nil &&
+		if worst != nil && worst.waitsToo && found.in != nil &&
 			found.in.Kind == worst.in.Kind && found.in.Object == worst.in.Object {
 			continue // it doesn't come last there
 		}

@@ -350,6 +350,22 @@ func TestWhoIsNamed(t *testing.T) {
 	}
 }
 
+// Beside a component whose root waits for a coupler, one of others that wait for messages is late.
+func TestLateBesideAComponentThatWaits(t *testing.T) {
+	in := map[int]float64{0: 0, 1: 80, 2: 80, 3: 80}
+	ranks := []Rank{of(0, "a", 0, 80, 0, 0), collectives(1, 80), collectives(2, 80), collectives(3, 80),
+		of(4, "a", 0, 90, 0, 0), of(5, "a", 0, 90, 0, 0), of(6, "a", 0, 0, 0, 0)}
+	for i := range ranks {
+		if ranks[i] = ranks[i].member("world", 7, 1); i < 4 {
+			ranks[i] = ranks[i].member("ocean", 4, 10)
+		}
+	}
+	v := verdictOf(ranks, calls("MPI_Barrier", "ocean", 1000, in),
+		calls("MPI_Recv", "world", 1000, map[int]float64{0: 80, 4: 90, 5: 90, 6: 0}))
+	assert.Equal(t, LateRanks, v.State, v.Text)
+	assert.Equal(t, 6, v.Late.Rank, v.Text)
+}
+
 // A master that polls beside another thread hides nothing of 32 workers.
 func TestAFewThatHide(t *testing.T) {
 	in, ranks := map[int]float64{}, []Rank(nil)
@@ -436,6 +452,7 @@ func TestSinceOfCores(t *testing.T) {
 	assert.Equal(t, 5, of.CPU.Nice)
 	assert.InDelta(t, 1.5, of.cores, 1e-9)
 	assert.InDelta(t, 37.5, *of.CPU.Process, 1e-9, "read with the thread's")
+	assert.InDelta(t, 65*10./110, *now.Since(at(0, 50, 8, &queue).Totals()).Ranks[0].CPU.Process, 1e-9, "not read since")
 	assert.InDelta(t, 65, *now.Ranks[0].CPU.Seconds, 0, "the later report is not changed")
 }
 

@@ -107,6 +107,9 @@ func TestNames(t *testing.T) {
 	for i := range splitBcast {
 		splitBcast[i].Comms[0].Number = nil
 	}
+	left, waited := rankIn(0, nil), rankIn(0, since(requests(), 3))
+	left.Threads[0].Moved = 41
+	away, waits := all(20, barrier("all", 5), less, left), all(20, barrier("all", 5), half, waited)
 	const none = -1
 	for name, c := range map[string]struct {
 		ranks []Rank
@@ -124,6 +127,8 @@ func TestNames(t *testing.T) {
 		"two that don't answer":                                               {all(20, barrier("all", 5), silent, silent), Call{}, none},
 		"two behind, of which one is in MPI for half of its time":             {split, Call{}, none},
 		"two not in a broadcast, of which one is in MPI for half of its time": {splitBcast, calledBy, none},
+		"two behind, of which one is away":                                    {away, Call{}, 21},
+		"two behind, of which one has just begun to wait for who knows whom":  {waits, Call{}, none},
 		"a message of another world":                                          {all(1, world, rankIn(0, nil)), Call{}, none},
 		"a broadcast that isn't numbered":                                     {[]Rank{bcast(0), bcast(1), bcast(2), rankIn(3, nil).member("all", 4, 0)}, called, 3},
 		"the same, and two that may be in a cycle": {[]Rank{bcast(0), bcast(1), bcast(2), rankIn(3, nil).member("all", 4, 0),
