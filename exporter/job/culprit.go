@@ -329,9 +329,7 @@ func (g *graph) waiting() (finding, bool) {
 	// Of several that haven't come, one that is away is named alone; that one is at work for more than half of its time,
 	// and another one for less, says nothing.
 	alone := g.ranks[worst].away()
-	f.ranks = g.short.first(slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool {
-		return !last[t] && (alone || g.waitsItself(t))
-	}))
+	f.ranks = g.short.first(slices.DeleteFunc(slices.Clone(w.targets), func(t int) bool { return !last[t] && alone }))
 	f.text += "for " + g.list(f.ranks)
 	if len(f.ranks) == 1 {
 		f.text += " on " + mapping.OneLine(g.ranks[worst].Node) + ", which " + g.ranks[worst].does()
@@ -346,13 +344,9 @@ func (g *graph) waiting() (finding, bool) {
 // mayBeLast says that a rank may be the end of a chain of waits: it isn't known to wait for another one itself, and if
 // it isn't blocked it keeps others waiting.
 func (g *graph) mayBeLast(rank int) bool {
-	return g.suspects.allow(g.ranks[rank]) && (len(g.waitsFor(rank)) > 0 || g.ranks[rank].keepsOthers()) &&
-		!g.waitsItself(rank)
-}
-
-// waitsItself says that a rank is in a call that waits for others that are known, or not seen.
-func (g *graph) waitsItself(rank int) bool {
-	return slices.ContainsFunc(g.waitsFor(rank), func(w *wait) bool { return len(w.targets) > 0 || w.unseen })
+	waits := g.waitsFor(rank)
+	return g.suspects.allow(g.ranks[rank]) && (len(waits) > 0 || g.ranks[rank].keepsOthers()) &&
+		!slices.ContainsFunc(waits, func(w *wait) bool { return len(w.targets) > 0 || w.unseen })
 }
 
 // waitsFor are what a rank is in, as soon as that may be one that it is blocked in.
