@@ -247,7 +247,7 @@ func (g *graph) outOfExchange(of *group) int {
 		return *of.out
 	}
 	out, sources := -1, map[int]bool{}
-	of.out = &out
+	of.out = &out // what it will be when this returns
 	for _, m := range of.members {
 		isIn := false
 		for _, t := range g.ranks[m.at].Threads {

@@ -108,8 +108,8 @@ func (r *Rank) ready() (share float64, known bool) {
 	return on + r.queued(), known && r.CPU.Queue != nil && !r.young
 }
 
-// cpu is what the kernel says of the rank's time; nil: nothing, or it is of other time, too: before MPI_Init, or when
-// the program had switched measuring off.
+// cpu is what the kernel says of the rank's time; nil: nothing, none was observed, or it is of other time, too: before
+// MPI_Init, or when the program had switched measuring off.
 func (r *Rank) cpu() *api.CPU {
 	c, observed, known := r.CPU, r.Time.Sum(), 0.0
 	if c == nil || c.Paused >= noted*observed {

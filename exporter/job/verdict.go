@@ -25,9 +25,9 @@ func (r *Report) verdict() Verdict {
 		return v
 	}
 	switch {
-	case r.isUnheard():
+	case r.share(func(of *Rank) bool { return of.Unheard }) > 0.5: // as when the job was suspended for a while
 		v.Efficiency, v.Text = nil, "its ranks have not answered for most of the time"
-	case slices.ContainsFunc(r.Ranks, func(r Rank) bool { return r.isUnknown() }) || r.hidden():
+	case r.share((*Rank).isUnknown) > 0 || r.share((*Rank).hides) > few:
 		v.Text = "ranks wait for messages, and what their other threads do isn't known"
 	case len(observed) == 0:
 		v.Text = "nothing is known of its time: no MPI call has been measured (exec --calls)"
@@ -39,27 +39,15 @@ func (r *Report) verdict() Verdict {
 	return v
 }
 
-// isUnheard says that most ranks have not answered for most of the time, as when the job was stopped for a while: what
-// they did meanwhile isn't known.
-func (r *Report) isUnheard() bool {
-	unheard := 0
+// share is that of the ranks of which something is so.
+func (r *Report) share(is func(of *Rank) bool) float64 {
+	count := 0.0
 	for i := range r.Ranks {
-		if r.Ranks[i].Unheard {
-			unheard++
+		if is(&r.Ranks[i]) {
+			count++
 		}
 	}
-	return 2*unheard > len(r.Ranks)
-}
-
-// hidden says that of more than a few ranks it isn't known how much of their time is useful.
-func (r *Report) hidden() bool {
-	hiding := 0
-	for i := range r.Ranks {
-		if r.Ranks[i].hides() {
-			hiding++
-		}
-	}
-	return float64(hiding) > few*float64(len(r.Ranks))
+	return count / float64(max(len(r.Ranks), 1))
 }
 
 const justStarted = "its ranks have just started"
