@@ -70,9 +70,9 @@ type CPU struct {
 // The family of verdicts on jobs, which package judge serves.
 const (
 	VerdictName = "mpit_job_verdict_info"
-	VerdictHelp = "What is said of a job (docs/verdict.md): its state, and the rank that the others wait for, with its " +
-		"node; always 1. An exporter has jobs whose ranks are all on its node, mpit-exporter judge those on several. " +
-		"At most 256 jobs, of each user in turn."
+	VerdictHelp = "What is said of a world of a job (docs/verdict.md): its state, and the rank that the others wait " +
+		"for, with its node; always 1. An exporter has those whose ranks are all on its node, mpit-exporter judge those " +
+		"on several. At most 256, of each user in turn."
 )
 
 // VerdictLabels are those of the family.

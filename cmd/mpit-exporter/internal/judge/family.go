@@ -16,11 +16,11 @@ import (
 	"github.com/mpit-exporter/mpit-exporter/exporter/job"
 )
 
-// maxJobs bounds the series, and the jobs that one look asks about.
-const maxJobs = 256
+// maxWorlds bounds the series, one for each world, and the worlds that one look asks about.
+const maxWorlds = 256
 
-// families are the verdicts of jobs that have not ended, if any. Where there are too many, users take turns, each with
-// the job that needs attention most, so that one user can't take all places.
+// families are the verdicts of worlds that have not ended, if any. Where there are too many, users take turns, each
+// with the one that needs attention most, so that one user can't take all places.
 func families(reports []*job.Report) []*dto.MetricFamily {
 	jobs := slices.DeleteFunc(job.ByNeed(reports), func(r *job.Report) bool { return r.Job.Ended != nil })
 	if len(jobs) == 0 {
@@ -28,7 +28,7 @@ func families(reports []*job.Report) []*dto.MetricFamily {
 	}
 	jobs = inTurns(jobs, func(r *job.Report) string { return r.Job.User })
 	f := &dto.MetricFamily{Name: new(api.VerdictName), Help: new(api.VerdictHelp), Type: dto.MetricType_GAUGE.Enum()}
-	for _, r := range jobs[:min(len(jobs), maxJobs)] {
+	for _, r := range jobs[:min(len(jobs), maxWorlds)] {
 		f.Metric = append(f.Metric, series(r))
 	}
 	return []*dto.MetricFamily{f}

@@ -52,12 +52,12 @@ func text(t *testing.T, n prometheus.Gatherer) string {
 func TestNode(t *testing.T) {
 	const waits = `mpit_job_verdict_info{jobid="%s",node="n1",rank="3",state="waiting",user="ann",world="0"} 1` + "\n"
 	many := []api.RankValues{}
-	for i := range maxJobs + 1 {
+	for i := range maxWorlds + 1 {
 		r := api.RankStatus{JobID: fmt.Sprint(i), World: "0", User: "ann", State: "up", WorldSize: 1}
 		many = append(many, api.RankValues{Rank: r})
 	}
 	attackers := []api.RankValues{}
-	for i := range maxJobs + 1 {
+	for i := range maxWorlds + 1 {
 		attackers = append(attackers, barrier(fmt.Sprint("x", i), "eve", 2, 2)...)
 	}
 	for name, c := range map[string]struct {
@@ -72,9 +72,9 @@ func TestNode(t *testing.T) {
 		"two worlds":              {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)...), want: fmt.Sprintf(waits, "7"), lines: 2},
 		"a part of another world": {ranks: append(barrier("7", "ann", 4, 4), worldOf("1", 2)[0]), want: fmt.Sprintf(waits, "7")},
 		"a world of unknown size": {ranks: barrier("7", "ann", 0, 4)},
-		"another user's job beside more": {ranks: append(attackers, many[0]), lines: maxJobs,
+		"another user's job beside more": {ranks: append(attackers, many[0]), lines: maxWorlds,
 			want: `mpit_job_verdict_info{jobid="0",node="",rank="",state="unknown",user="ann",world="0"} 1` + "\n"},
-		"more than served": {ranks: append(many, barrier("x", "ann", 4, 4)...), want: fmt.Sprintf(waits, "x"), lines: maxJobs},
+		"more than served": {ranks: append(many, barrier("x", "ann", 4, 4)...), want: fmt.Sprintf(waits, "x"), lines: maxWorlds},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := NewNode(func() api.ValueList {

@@ -90,7 +90,7 @@ func NewSeveral(server, exporter, match string) (*Several, error) {
 const (
 	byPrometheus = "prometheus"
 	byExporter   = "exporter"
-	byMany       = "jobs" // there are more than maxJobs: of the rest no exporter is asked
+	byMany       = "jobs" // there are more than maxWorlds: of the rest no exporter is asked
 )
 
 // Collectors are metrics of how it goes.
@@ -166,8 +166,8 @@ func (s *Several) reports(ctx context.Context, nodes map[whose][]string) (report
 	var asking errgroup.Group
 	asking.SetLimit(atOnce)
 	jobs := inTurns(slices.Collect(maps.Keys(nodes)), func(of whose) string { return of.user })
-	s.unanswered.WithLabelValues(byMany).Add(float64(max(len(jobs)-maxJobs, 0)))
-	for _, of := range jobs[:min(len(jobs), maxJobs)] {
+	s.unanswered.WithLabelValues(byMany).Add(float64(max(len(jobs)-maxWorlds, 0)))
+	for _, of := range jobs[:min(len(jobs), maxWorlds)] {
 		about := &inquiry{left: len(nodes[of])}
 		for _, node := range nodes[of] {
 			asking.Go(func() error {

@@ -145,13 +145,13 @@ func TestSeveralUsers(t *testing.T) {
 	s := newSite(t)
 	s.job(barrier("7", "ann", 4, 4), "a", "b")
 	s.add("x", nil)
-	for i := range 2 * maxJobs {
+	for i := range 2 * maxWorlds {
 		s.found = append(s.found, map[string]string{"instance": "x", "jobid": fmt.Sprint(i), "world": "0", "user": "eve"})
 	}
 	j := s.judge(t)
 	require.NoError(t, j.Look(t.Context()))
 	assert.Contains(t, text(t, j), `jobid="7",node="n1"`)
-	assert.InDelta(t, maxJobs+1, testutil.ToFloat64(j.unanswered.WithLabelValues(byMany)), 0)
+	assert.InDelta(t, maxWorlds+1, testutil.ToFloat64(j.unanswered.WithLabelValues(byMany)), 0)
 }
 
 // A failure says nothing instead of something old, and a wait ends.
